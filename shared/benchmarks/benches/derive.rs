@@ -76,7 +76,6 @@ fn main() {
                     stages[run.stage].held.insert(uid.clone());
                     stages[run.stage].verdicts.add(
                         1,
-                        1,
                         uid,
                         Ruling::Scored { scores, infos: Infos::new(), seconds: 1.0 },
                     );

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use domain::{CaseUid, FailureCause, Infos, Scores, Standing};
+use domain::{CaseUid, FailureCause, Infos, Scores};
 
 /// What a judge said of a question.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,20 +44,18 @@ impl Ruling {
 
 /// The verdicts of one stage for one model, by question.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Verdicts(HashMap<CaseUid, (u32, Standing, Ruling)>);
+pub struct Verdicts(HashMap<CaseUid, (u32, Ruling)>);
 
 impl Verdicts {
-    /// Takes a record of the n-th run into account: the first scored one by (n, ticket) counts, else the first without
-    /// scores. A function of the set of records, in whatever order they come.
-    pub fn add(&mut self, number: u32, ticket: u64, uid: CaseUid, ruling: Ruling) {
-        let standing = Standing::new(ruling.is_scored(), ticket);
-        // Scored before not scored in any run, then the earlier run, then the lower ticket.
-        let rank = |number: u32, standing: Standing| (!standing.is_scored(), number, standing.ticket());
+    /// Takes a record of the n-th run into account: the scored one of the first run that has one counts, else the one of the first
+    /// run. Of several of one run, the first that is added.
+    pub fn add(&mut self, number: u32, uid: CaseUid, ruling: Ruling) {
+        let rank = |number: u32, ruling: &Ruling| (!ruling.is_scored(), number);
         match self.0.get_mut(&uid) {
-            Some(known) if rank(known.0, known.1) <= rank(number, standing) => {}
-            Some(known) => *known = (number, standing, ruling),
+            Some((known, of_known)) if rank(*known, of_known) <= rank(number, &ruling) => {}
+            Some(known) => *known = (number, ruling),
             None => {
-                self.0.insert(uid, (number, standing, ruling));
+                self.0.insert(uid, (number, ruling));
             }
         }
     }
@@ -83,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_scored_record_by_run_and_ticket_counts_in_any_order() {
+    fn the_scored_record_of_the_first_run_counts_in_any_order() {
         let uid = CaseUid::read("u");
         let scored = |grade: f64| Ruling::Scored {
             scores: Scores::from_iter([("grade".to_owned(), grade.into())]),
@@ -91,22 +89,21 @@ mod tests {
             seconds: 1.0,
         };
         let records = [
-            (1, 9, Ruling::Not(FailureCause::Timeout)),
-            (1, 4, Ruling::Not(FailureCause::JudgeUnparseable)),
-            (2, 3, scored(0.5)),
-            (2, 1, scored(1.0)),
-            (3, 0, scored(0.0)),
+            (1, Ruling::Not(FailureCause::JudgeUnparseable)),
+            (2, Ruling::Not(FailureCause::Timeout)),
+            (3, scored(1.0)),
+            (4, scored(0.0)),
         ];
         for shift in 0..records.len() {
             let mut verdicts = Verdicts::default();
-            for (number, ticket, ruling) in records.iter().cycle().skip(shift).take(records.len()) {
-                verdicts.add(*number, *ticket, uid.clone(), ruling.clone());
+            for (number, ruling) in records.iter().cycle().skip(shift).take(records.len()) {
+                verdicts.add(*number, uid.clone(), ruling.clone());
             }
             assert_eq!(verdicts.of(&uid).and_then(|ruling| ruling.number("grade")), Some(1.0));
         }
         let mut none = Verdicts::default();
-        for (number, ticket, ruling) in &records[..2] {
-            none.add(*number, *ticket, uid.clone(), ruling.clone());
+        for (number, ruling) in &records[..2] {
+            none.add(*number, uid.clone(), ruling.clone());
         }
         assert_eq!(none.of(&uid), Some(&Ruling::Not(FailureCause::JudgeUnparseable)));
     }

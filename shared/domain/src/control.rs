@@ -493,13 +493,8 @@ pub enum ExportItem {
     Documents(Arc<str>),
     /// The manifest of a run as JSON.
     Manifest(Arc<str>),
-    /// The winner of a dialogue.
-    Record {
-        /// Its ticket: its place in the order of commits.
-        ticket: u64,
-        /// The [`Record`](crate::Record) as JSON.
-        json: Arc<str>,
-    },
+    /// The [`Record`](crate::Record) of a dialogue that counts, as JSON.
+    Record(Arc<str>),
 }
 
 /// A worker as people see it.

@@ -2,8 +2,8 @@
 //! [`machine`].
 //!
 //! Reading order: [`ids`] has the names, [`chat`] the input and output of a model, [`dialogue`] one
-//! prompt-answer-evaluate loop, [`outcome`] its end, [`record`] what is stored of it and [`redaction`] what stands for protected texts; [`seed`] makes it repeatable,
-//! and [`standing`] decides which of several records counts. [`exchange`] is the interface between workers and
+//! prompt-answer-evaluate loop, [`outcome`] its end, [`record`] what is stored of it and [`redaction`] what stands for protected texts; [`seed`] makes it repeatable.
+//! [`exchange`] is the interface between workers and
 //! coordinators, [`control`] the one between people and coordinators; [`caller`] has callers and roles, [`reach`] the
 //! addresses and keys that a worker may use, [`pools`] what a conductor tells. [`uid`] identifies questions to judges. [`mean`] and [`ranking`] say what a model
 //! has reached, and what can be said of it before all is known; [`priority`] what share of a fleet a benchmark gets.
@@ -45,7 +45,6 @@ pub mod request;
 pub mod retry;
 pub mod seed;
 pub mod spelling;
-pub mod standing;
 pub mod text;
 pub mod time_limits;
 pub mod uid;
@@ -66,7 +65,6 @@ pub use provider::{Ask, Connector, InFlightBounds, ModelHome, PROVIDERS, Provide
 pub use record::{Attempt, Record};
 pub use request::{ClassifyApi, PairLayout, ReasoningMarks, RequestSettings};
 pub use retry::RetryAdvice;
-pub use standing::Standing;
 pub use time_limits::{HumanDuration, TimeLimits};
 pub use uid::CaseUid;
 pub use usage::ModelUsage;

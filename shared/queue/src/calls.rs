@@ -19,9 +19,6 @@ macro_rules! for_each_call {
             release(at: &$crate::RunRef, fences: &[$crate::Fence]) -> Vec<$crate::Transition>;
             finish(at: &$crate::RunRef, fences: &[$crate::Fence]) -> Vec<$crate::Transition>;
             reap(at: &$crate::RunRef, whose: &$crate::Reap) -> $crate::Reaped;
-            tickets(at: &$crate::RunRef, count: u32) -> ::std::ops::Range<u64>;
-            commit(at: &$crate::RunRef, commits: &[$crate::Commit]) -> Vec<$crate::CommitEffect>;
-            committed(at: &$crate::RunRef, keys: &[::domain::DialogueKey]) -> Vec<Option<$crate::Committed>>;
             counts(at: &$crate::RunRef) -> Vec<$crate::ModelCounts>;
             suspects(at: &$crate::RunRef, dead: bool, after: Option<$crate::UnitId>, limit: u32) -> Vec<$crate::Suspect>;
             suspect(at: &$crate::RunRef, unit: $crate::UnitId) -> Option<$crate::Suspect>;

@@ -1,6 +1,6 @@
 //! What Redis keeps of the queue for the next leader, and what follows from it.
 //!
-//! Runs, units that are not done with their leases and deaths, and workers are kept. Winners of dialogues follow from the record
+//! Runs, units that are not done with their leases and deaths, and workers are kept. What was answered follows from the record
 //! log; parkings, what is said of pools, and rate budgets are told again by those who told them before.
 
 use std::collections::BTreeMap;
@@ -43,8 +43,6 @@ struct KeptRun {
     next_unit: UnitId,
     lease_ms: u64,
     max_strikes: u32,
-    /// Higher than all that were drawn.
-    last_ticket: u64,
     /// Units ever added, by model.
     added: BTreeMap<ModelLabel, u64>,
 }
@@ -97,7 +95,6 @@ fn run_entry(run: &MemoryRun) -> Vec<u8> {
         next_unit,
         lease_ms: millis(lease_for),
         max_strikes,
-        last_ticket: run.reserved_ticket,
         added,
     };
     entry(&kept, b"")
@@ -189,9 +186,9 @@ impl KeptEntries {
             let name = RunId::new(name);
             let at = RunRef { run: name.clone(), generation: kept.generation };
             let lease_for = Duration::from_millis(kept.lease_ms);
-            let KeptRun { plan_hash, state, next_unit, max_strikes, last_ticket, .. } = kept;
+            let KeptRun { plan_hash, state, next_unit, max_strikes, .. } = kept;
             let status = RunStatus { at, plan_hash, state, next_unit, lease_for, max_strikes };
-            let mut run = MemoryRun::new(status, last_ticket, true);
+            let mut run = MemoryRun::new(status, true);
             run.is_touched = false;
             for (label, added) in kept.added {
                 run.models.entry(label).or_default().added = added;

@@ -6,14 +6,13 @@
 //! The queue is never the source of truth for results; the record log is. A lost queue is rebuilt from the run's
 //! manifest and log, under a higher generation.
 //!
-//! Reading order: [`unit`] and [`run`] have the types, [`commit`] decides which record of a dialogue counts, `memory` is the queue,
+//! Reading order: [`unit`] and [`run`] have the types, `memory` is the queue,
 //! `leader` decides who leads, `rounds` what leaves a leader when, `kept` what Redis keeps, `redis` talks to it, and
 //! [`store`] is the trait that `memory_store` implements.
 
 mod address;
 mod calls;
 mod clock;
-pub mod commit;
 pub mod error;
 mod kept;
 mod leader;
@@ -29,12 +28,10 @@ pub mod store;
 #[cfg(feature = "test-support")]
 pub mod testing;
 pub mod unit;
-mod winners;
 pub mod worker;
 
 pub use address::{open, open_as, with_password};
 pub use clock::{Clock, SystemClock};
-pub use commit::{Commit, CommitEffect, Committed};
 pub use error::{Error, Result};
 pub use memory::MemoryQueue;
 pub use memory_store::MemoryStore;

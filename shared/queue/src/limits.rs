@@ -4,9 +4,8 @@
 use std::time::Duration;
 
 use domain::text::label_problem;
-use domain::{DialogueKey, InstanceId, ModelLabel, RunId, WorkerId};
+use domain::{InstanceId, ModelLabel, RunId, WorkerId};
 
-use crate::commit::Commit;
 use crate::error::{Error, Result};
 use crate::run::RunSpec;
 use crate::unit::{Fence, LeaseRequest, NewUnit, UnitId};
@@ -16,7 +15,7 @@ use crate::worker::{Claim, RateLimit};
 pub const NAME_BYTES_MAX: usize = 256;
 /// Bytes of one unit's payload. Payloads name dialogues; they do not contain prompts.
 pub const PAYLOAD_BYTES_MAX: usize = 64 * 1024;
-/// Highest unit id, ticket and generation: the largest number that is exact in Lua, whose numbers are doubles.
+/// Highest unit id and generation: the largest number that is exact in Lua, whose numbers are doubles.
 pub const NUMBER_MAX: u64 = (1 << 53) - 1;
 pub const DIALOGUES_PER_UNIT_MAX: u32 = 1_000;
 /// Units of one `add_units` call: about 1 MB of Redis traffic at usual payloads.
@@ -27,8 +26,6 @@ pub const UNITS_PER_LEASE_MAX: u32 = 256;
 pub const MODELS_PER_CALL_MAX: usize = 256;
 /// Fences, or unit ids, of one call.
 pub const FENCES_PER_CALL_MAX: usize = 4_096;
-/// Records of one `commit`, keys of one `committed`, tickets of one `tickets` call.
-pub const COMMITS_PER_CALL_MAX: usize = 1_000;
 /// Leases taken over per model in one `reap` call, so that no call holds the server for long.
 pub const REAPED_PER_MODEL_MAX: usize = 256;
 pub const DEAD_LETTERS_PER_PAGE_MAX: u32 = 256;
@@ -99,12 +96,8 @@ pub(crate) fn check_worker(worker: &WorkerId) -> Result<()> {
 }
 
 pub(crate) fn check_model(model: &ModelLabel) -> Result<()> {
-    check_label("model label", model.as_str())
-}
-
-/// A label that can be planned can be queued.
-fn check_label(what: &'static str, label: &str) -> Result<()> {
-    label_problem(label).map_or(Ok(()), |why| Err(Error::Invalid { what, why }))
+    // A label that can be planned can be queued.
+    label_problem(model.as_str()).map_or(Ok(()), |why| Err(Error::Invalid { what: "model label", why }))
 }
 
 pub(crate) fn check_models(models: &[ModelLabel]) -> Result<()> {
@@ -116,7 +109,6 @@ pub(crate) fn check_spec(spec: &RunSpec) -> Result<()> {
     check_run(&spec.run)?;
     check_name("plan hash", &spec.plan_hash)?;
     check_number("generation", spec.generation)?;
-    check_number("ticket floor", spec.ticket_floor)?;
     within("lease duration", MIN_LEASE, DURATION_MAX, spec.lease_for)?;
     if spec.max_strikes == 0 || spec.max_strikes > STRIKES_MAX {
         let why = format!("1 to {STRIKES_MAX} is allowed, not {}", spec.max_strikes);
@@ -167,36 +159,8 @@ fn check_number(what: &'static str, number: u64) -> Result<()> {
     Ok(())
 }
 
-pub(crate) fn check_tickets(count: u32) -> Result<()> {
-    if count == 0 {
-        return Err(Error::Invalid {
-            what: "tickets of a call",
-            why: "at least one must be requested".into(),
-        });
-    }
-    at_most("tickets of a call", COMMITS_PER_CALL_MAX, count as usize)
-}
-
-pub(crate) fn check_keys(keys: &[DialogueKey]) -> Result<()> {
-    at_most("keys of a call", COMMITS_PER_CALL_MAX, keys.len())?;
-    keys.iter().try_for_each(check_key)
-}
-
-fn check_key(key: &DialogueKey) -> Result<()> {
-    check_model(&key.model)?;
-    check_label("task label", key.task.as_str())
-}
-
 pub(crate) fn check_page(limit: u32) -> Result<()> {
     at_most("dead letters of a page", DEAD_LETTERS_PER_PAGE_MAX as usize, limit as usize)
-}
-
-pub(crate) fn check_commits(commits: &[Commit]) -> Result<()> {
-    at_most("records of a commit", COMMITS_PER_CALL_MAX, commits.len())?;
-    commits.iter().try_for_each(|commit| {
-        check_key(&commit.key)?;
-        check_number("ticket", commit.record.ticket)
-    })
 }
 
 pub(crate) fn check_parking(model: &ModelLabel, parked_for: Duration) -> Result<()> {

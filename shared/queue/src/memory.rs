@@ -8,14 +8,12 @@
 mod state;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 use std::time::Duration;
 
-use domain::{DialogueKey, InstanceId, ModelLabel, RunId, WorkerId};
+use domain::{InstanceId, ModelLabel, RunId, WorkerId};
 
 pub(crate) use self::state::{MemoryRun, MemoryUnit, Model, UnitPlace};
 use crate::clock::millis;
-use crate::commit::{Commit, CommitEffect, Committed};
 use crate::error::{Error, Result};
 use crate::limits::{
     RATE_BUCKETS_MAX, REAPED_PER_MODEL_MAX, RELEASES_MAX, WORKERS_MAX, WORKERS_PER_IDENTITY_MAX, at_most,
@@ -68,9 +66,6 @@ pub(crate) struct MemoryPools {
     expires_ms: u64,
 }
 
-/// Tickets that a leader may draw before the next leader is told again, in microseconds of time: ten seconds.
-const TICKETS_RESERVED: u64 = 10_000_000;
-
 impl MemoryQueue {
     /// An empty queue whose changes are kept for a next leader.
     pub(crate) fn kept() -> Self {
@@ -111,13 +106,11 @@ impl MemoryQueue {
 
 impl MemoryQueue {
     pub(crate) fn create_run(&mut self, spec: &RunSpec) -> Result<RunStatus> {
-        let mut ticket_floor = spec.ticket_floor;
         if let Some(run) = self.runs.get(&spec.run) {
             if run.status.at.generation >= spec.generation {
                 spec.check_joins(&run.status.plan_hash)?;
                 return Ok(run.status.clone());
             }
-            ticket_floor = ticket_floor.max(run.last_ticket);
             self.touch_gone(&spec.run);
         }
         let status = RunStatus {
@@ -128,7 +121,7 @@ impl MemoryQueue {
             lease_for: spec.lease_for,
             max_strikes: spec.max_strikes,
         };
-        let run = MemoryRun::new(status.clone(), ticket_floor, self.is_kept);
+        let run = MemoryRun::new(status.clone(), self.is_kept);
         self.runs.insert(spec.run.clone(), run);
         Ok(status)
     }
@@ -286,41 +279,6 @@ impl MemoryQueue {
         Ok(reaped)
     }
 
-    pub(crate) fn tickets(&mut self, now_ms: u64, at: &RunRef, count: u32) -> Result<Range<u64>> {
-        let run = self.at(at)?;
-        let first = (run.last_ticket + 1).max(now_ms * 1_000);
-        let end = first + u64::from(count);
-        run.last_ticket = end - 1;
-        if run.last_ticket > run.reserved_ticket {
-            run.reserved_ticket = run.last_ticket + TICKETS_RESERVED;
-            run.touch();
-        }
-        Ok(first..end)
-    }
-
-    pub(crate) fn commit(&mut self, at: &RunRef, commits: &[Commit]) -> Result<Vec<CommitEffect>> {
-        let run = self.at(at)?;
-        let commit = |Commit { key, record }: &Commit| {
-            let before = run.committed.get(key);
-            let verdict = CommitEffect::over(before, *record);
-            let model = run.models.entry(key.model.clone()).or_default();
-            if let CommitEffect::Supersedes(loser) = verdict {
-                *if loser.scored { &mut model.scored } else { &mut model.failed } -= 1;
-            }
-            if verdict.counts() {
-                *if record.scored { &mut model.scored } else { &mut model.failed } += 1;
-                run.committed.insert(key, *record);
-            }
-            verdict
-        };
-        Ok(commits.iter().map(commit).collect())
-    }
-
-    pub(crate) fn committed(&mut self, at: &RunRef, keys: &[DialogueKey]) -> Result<Vec<Option<Committed>>> {
-        let run = self.at(at)?;
-        Ok(keys.iter().map(|key| run.committed.get(key)).collect())
-    }
-
     pub(crate) fn counts(&mut self, now_ms: u64, at: &RunRef) -> Result<Vec<ModelCounts>> {
         let run = self.at(at)?;
         let count = |(label, model): (&ModelLabel, &Model)| {
@@ -338,8 +296,6 @@ impl MemoryQueue {
                 dead,
                 done: model.added - pending - leased - dead,
                 backlog_dialogues: model.backlog_dialogues,
-                scored: model.scored,
-                failed: model.failed,
                 parked: model.parked.clone().filter(|parked| parked.until_ms > now_ms),
             }
         };

@@ -3,14 +3,12 @@
 //! Every operation takes microseconds and none waits, so async callers may hold the lock. The answers of a leader wait for the
 //! [round](crate::rounds) with their changes.
 
-use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use domain::{DialogueKey, InstanceId, ModelLabel, RunId, WorkerId};
+use domain::{InstanceId, ModelLabel, RunId, WorkerId};
 
 use crate::clock::{Clock, millis};
-use crate::commit::{Commit, CommitEffect, Committed};
 use crate::error::{Error, Result};
 use crate::kept::Change;
 use crate::limits;
@@ -214,18 +212,6 @@ impl QueueStore for MemoryStore {
 
     async fn reap(&self, at: &RunRef, whose: &Reap) -> Result<Reaped> {
         self.call(Ok(()), |queue, now| queue.reap(now, at, whose)).await
-    }
-
-    async fn tickets(&self, at: &RunRef, count: u32) -> Result<Range<u64>> {
-        self.call(limits::check_tickets(count), |queue, now| queue.tickets(now, at, count)).await
-    }
-
-    async fn commit(&self, at: &RunRef, commits: &[Commit]) -> Result<Vec<CommitEffect>> {
-        self.call(limits::check_commits(commits), |queue, _| queue.commit(at, commits)).await
-    }
-
-    async fn committed(&self, at: &RunRef, keys: &[DialogueKey]) -> Result<Vec<Option<Committed>>> {
-        self.read(limits::check_keys(keys), |queue, _| queue.committed(at, keys)).await
     }
 
     async fn counts(&self, at: &RunRef) -> Result<Vec<ModelCounts>> {

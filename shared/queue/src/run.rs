@@ -32,8 +32,6 @@ pub struct RunSpec {
     /// The generation of the queue if this call builds it. The caller counts generations: this one must be higher than
     /// any that the run had.
     pub generation: u64,
-    /// The highest commit ticket seen in the run's records, 0 for a new run.
-    pub ticket_floor: u64,
 }
 
 impl RunSpec {
@@ -80,10 +78,6 @@ pub struct ModelCounts {
     pub done: u64,
     /// Dialogues of the pending and leased units.
     pub backlog_dialogues: u64,
-    /// Dialogues whose winner is scored.
-    pub scored: u64,
-    /// Dialogues whose winner is a failure.
-    pub failed: u64,
     /// Set while the model is parked.
     pub parked: Option<Parked>,
 }

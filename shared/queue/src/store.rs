@@ -1,11 +1,9 @@
 //! The trait of all queue stores, with its guarantees.
 
-use std::ops::Range;
 use std::time::Duration;
 
-use domain::{DialogueKey, InstanceId, ModelLabel, RunId, WorkerId};
+use domain::{InstanceId, ModelLabel, RunId, WorkerId};
 
-use crate::commit::{Commit, CommitEffect, Committed};
 use crate::error::Result;
 use crate::owner::QueueOwner;
 use crate::run::{ModelCounts, RunRef, RunSpec, RunStatus};
@@ -33,8 +31,6 @@ use crate::worker::{Claim, Heartbeat, PoolsEntry, RateLimit, RateReply, WorkerEn
 ///   [`Error::StaleGeneration`](crate::Error::StaleGeneration); on an unknown run, it fails with
 ///   [`Error::RunGone`](crate::Error::RunGone). The caller that builds a run chooses its generation and keeps the count
 ///   outside the store, because the store may lose its data or return in an older state.
-/// - **Commits are idempotent** and independent of their order (see [`crate::commit`]). A late record is accepted
-///   regardless of who holds the unit now; a failure never replaces a scored record.
 /// - **Suspects.** When a worker dies, or its leases expire, the units it held are pending again. One such death says
 ///   nothing about a unit, because a node or a whole fleet may have died; releasing never does. By the second one, a
 ///   unit becomes a suspect and runs alone: only a worker that holds nothing gets one, and then nothing else. If that
@@ -108,26 +104,14 @@ pub trait QueueStore: Send + Sync + 'static {
     /// Gives units back; this does not count against them. Repetition: stale.
     async fn release(&self, at: &RunRef, fences: &[Fence]) -> Result<Vec<Transition>>;
 
-    /// Marks units as done. All their dialogues must be committed before. Repetition: stale.
+    /// Marks units as done. All their dialogues must have records before. Repetition: stale.
     async fn finish(&self, at: &RunRef, fences: &[Fence]) -> Result<Vec<Transition>>;
 
     /// Ends the leases of dead workers: their units are pending again or become suspects, and suspects get a strike. Every coordinator
     /// calls this about once a second. Repetition: ends those that expired since.
     async fn reap(&self, at: &RunRef, whose: &Reap) -> Result<Reaped>;
 
-    /// Draws `count` commit tickets, higher than all drawn before, in any generation: they are at least the store's
-    /// time in microseconds, so they rise even after a loss of the store. A coordinator draws them before it appends
-    /// to the record log. Repetition: draws others; unused ones are harmless.
-    async fn tickets(&self, at: &RunRef, count: u32) -> Result<Range<u64>>;
-
-    /// Commits durable records; returns one effect for each, in order. Repetition: [`CommitEffect::Repeated`] for
-    /// winners.
-    async fn commit(&self, at: &RunRef, commits: &[Commit]) -> Result<Vec<CommitEffect>>;
-
-    /// The winners of these dialogues, one answer each, in order.
-    async fn committed(&self, at: &RunRef, keys: &[DialogueKey]) -> Result<Vec<Option<Committed>>>;
-
-    /// The counts of each model, ordered by label; models without units, records and parkings are omitted.
+    /// The counts of each model, ordered by label; models without units and parkings are omitted.
     async fn counts(&self, at: &RunRef) -> Result<Vec<ModelCounts>>;
 
     /// Dead letters (with `dead`) or suspects, by id, above `after`, at most `limit`.

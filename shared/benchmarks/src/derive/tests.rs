@@ -71,7 +71,7 @@ const ITERATIONS_MAX: usize = 6;
 /// The dialogues of a model: iterations of the first task, then those of the second.
 const SLOTS_MAX: usize = TASKS.len() * ITERATIONS_MAX;
 
-/// Above every number of a run and every ticket.
+/// Above every number of a run.
 const LATER: u32 = 1_000_000;
 
 /// Rounds after which a pipeline of so few questions must be at its end.
@@ -99,8 +99,8 @@ struct Sink {
     packs: BTreeSet<RunId>,
     /// The questions of each run.
     runs: BTreeMap<RunId, Vec<CaseUid>>,
-    /// Records: run, ticket, question, what was said.
-    records: Vec<(RunName, u64, CaseUid, Ruling)>,
+    /// Records in their order: run, question, what was said.
+    records: Vec<(RunName, CaseUid, Ruling)>,
 }
 
 impl Sink {
@@ -135,18 +135,18 @@ impl Sink {
                     found.held.extend(cases.iter().cloned());
                 }
                 let recorded = |uid: &CaseUid| {
-                    self.records.iter().any(|(run, _, of, _)| *run == name(found.runs) && of == uid)
+                    self.records.iter().any(|(run, of, _)| *run == name(found.runs) && of == uid)
                 };
                 found.finished &= cases.iter().all(recorded);
             }
-            for (run, ticket, uid, ruling) in &self.records {
-                if *run == name(run.number) {
-                    let (number, ticket) = match self.broken {
-                        Some(Broken::TakesTheLastVerdict) => (LATER - run.number, u64::from(LATER) - ticket),
-                        _ => (run.number, *ticket),
-                    };
-                    found.verdicts.add(number, ticket, uid.clone(), ruling.clone());
-                }
+            let takes_last = self.broken == Some(Broken::TakesTheLastVerdict);
+            let mut records: Vec<_> = self.records.iter().collect();
+            if takes_last {
+                records.reverse();
+            }
+            for (run, uid, ruling) in records.into_iter().filter(|(run, ..)| *run == name(run.number)) {
+                let number = if takes_last { LATER - run.number } else { run.number };
+                found.verdicts.add(number, uid.clone(), ruling.clone());
             }
             found
         };
@@ -185,8 +185,7 @@ impl Sink {
     }
 
     fn record(&mut self, run: &RunName, uid: &CaseUid, ruling: Ruling) {
-        let ticket = self.records.len() as u64;
-        self.records.push((run.clone(), ticket, uid.clone(), ruling));
+        self.records.push((run.clone(), uid.clone(), ruling));
     }
 
     fn report(&self, model: usize) -> ModelReport {
@@ -236,11 +235,11 @@ fn graded(sink: &Sink, model: usize, subject: &Subject) -> Option<f64> {
         let mut found: Vec<_> = sink
             .records
             .iter()
-            .filter(|(run, _, of, _)| run.stage == spec.name && run.model == slug && *of == uid)
-            .filter_map(|(run, ticket, _, ruling)| Some((run.number, *ticket, ruling.number("grade")?)))
+            .filter(|(run, of, _)| run.stage == spec.name && run.model == slug && *of == uid)
+            .filter_map(|(run, _, ruling)| Some((run.number, ruling.number("grade")?)))
             .collect();
-        found.sort_by_key(|(number, ticket, _)| (*number, *ticket));
-        found.first().map(|(.., grade)| *grade)
+        found.sort_by_key(|(number, _)| *number);
+        found.first().map(|(_, grade)| *grade)
     };
     let one = said(0, "one")?;
     if one != 0.5 {
@@ -361,7 +360,7 @@ fn settle(sink: &mut Sink) -> bool {
             .flat_map(|(run, cases)| cases.iter().map(|uid| (RunName::read(run).unwrap(), uid.clone())))
             .filter(|(run, uid)| {
                 let scored = |ruling: &Ruling| ruling.number("grade").is_some();
-                !sink.records.iter().any(|(of, _, said, ruling)| of == run && said == uid && scored(ruling))
+                !sink.records.iter().any(|(of, said, ruling)| of == run && said == uid && scored(ruling))
             })
             .collect();
         if runs.is_empty() && unsaid.is_empty() {
@@ -578,14 +577,14 @@ fn what_is_asked_about_cases_is_asked_once_for_all_models_and_holds_up_only_who_
     )
     .uid;
     stages[1].held.insert(first.clone());
-    stages[1].verdicts.add(1, 1, first, grade(1.0));
+    stages[1].verdicts.add(1, first, grade(1.0));
     let (names, standings, outcome) = new_runs(0, &stages);
     assert!(names.is_empty(), "the second one waits for facts");
     assert_eq!(standings, [StageProgress::Asking, StageProgress::Done, StageProgress::Waiting]);
     assert_eq!(outcome, JudgedOutcome::Waiting("facts"));
     // A fact that nobody could write holds nothing up.
-    stages[0].verdicts.add(1, 2, uids[0].clone(), Ruling::Not(FailureCause::Timeout));
-    stages[0].verdicts.add(1, 3, uids[1].clone(), grade(1.0));
+    stages[0].verdicts.add(1, uids[0].clone(), Ruling::Not(FailureCause::Timeout));
+    stages[0].verdicts.add(1, uids[1].clone(), grade(1.0));
     stages[0].finished = true;
     let (names, standings, _) = new_runs(0, &stages);
     assert_eq!(names, ["p.second.m.1"]);

@@ -6,14 +6,10 @@ use domain::{ModelLabel, WorkerId};
 
 use crate::run::{Parked, RunStatus};
 use crate::unit::{Death, FREE_DEATHS, Fence, Lease, NewUnit, Reaped, Suspect, UnitId};
-use crate::winners::CommittedWinners;
 
 #[derive(Clone, Debug)]
 pub(crate) struct MemoryRun {
     pub(crate) status: RunStatus,
-    pub(crate) last_ticket: u64,
-    /// No ticket above it was drawn, as far as the next leader is told.
-    pub(crate) reserved_ticket: u64,
     /// Whether a next leader is told of changes.
     is_kept: bool,
     /// Whether its status has changed since the last leader was told.
@@ -25,7 +21,6 @@ pub(crate) struct MemoryRun {
     pub(crate) units: BTreeMap<UnitId, MemoryUnit>,
     /// Suspects that are leased, by the worker that holds nothing else.
     pub(crate) alone: BTreeMap<WorkerId, UnitId>,
-    pub(crate) committed: CommittedWinners,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -39,8 +34,6 @@ pub(crate) struct Model {
     pub(crate) dead: BTreeSet<UnitId>,
     /// Dialogues of the pending and leased units.
     pub(crate) backlog_dialogues: u64,
-    pub(crate) scored: u64,
-    pub(crate) failed: u64,
     pub(crate) parked: Option<Parked>,
 }
 
@@ -61,19 +54,16 @@ pub(crate) enum UnitPlace {
 }
 
 impl MemoryRun {
-    /// A run without units, whose tickets go on above this one.
-    pub(crate) fn new(status: RunStatus, last_ticket: u64, is_kept: bool) -> Self {
+    /// A run without units.
+    pub(crate) fn new(status: RunStatus, is_kept: bool) -> Self {
         Self {
             status,
-            last_ticket,
-            reserved_ticket: last_ticket,
             is_kept,
             is_touched: is_kept,
             touched: BTreeSet::new(),
             models: BTreeMap::new(),
             units: BTreeMap::new(),
             alone: BTreeMap::new(),
-            committed: CommittedWinners::default(),
         }
     }
 

@@ -123,7 +123,6 @@ impl Player {
             lease_for: HOUR,
             max_strikes: 2,
             generation: self.at.generation + u64::from(rebuild),
-            ticket_floor: 0,
         };
         self.at = self.bench.store.create_run(&spec).await.unwrap().at;
     }

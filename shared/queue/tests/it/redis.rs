@@ -38,14 +38,7 @@ fn store(url: impl Into<String>) -> Arc<dyn QueueStore> {
 }
 
 fn spec(lease_for: Duration) -> RunSpec {
-    RunSpec {
-        run: "r".into(),
-        plan_hash: "plan".into(),
-        lease_for,
-        max_strikes: 3,
-        generation: 1,
-        ticket_floor: 0,
-    }
+    RunSpec { run: "r".into(), plan_hash: "plan".into(), lease_for, max_strikes: 3, generation: 1 }
 }
 
 async fn filled(store: &dyn QueueStore, lease_for: Duration, units: u8) -> RunRef {
@@ -95,9 +88,7 @@ fn a_leader_that_ends_without_a_word_is_followed() {
         assert!(second.run(&at.run).await.is_err());
         drop(first);
         until_it_leads(&*second).await;
-        let ticket = second.tickets(&at, 1).await.unwrap().start;
         assert_eq!(second.lease(&at, &ask("b")).await.unwrap().len(), 1);
-        assert!(next(&server.url(), "two").tickets(&at, 1).await.unwrap().start > ticket);
     });
 }
 
@@ -210,7 +201,6 @@ fn nothing_is_taken_over_while_a_server_takes_no_writes() {
             let refused = [
                 queue.now_ms().await.map(drop),
                 queue.heartbeat(&worker, &Claim::default(), b"", LONG).await.map(drop),
-                queue.tickets(&at, 1).await.map(drop),
                 queue.reap(&at, &Reap::Expired).await.map(drop),
                 queue.reap(&at, &Reap::Worker(worker.clone())).await.map(drop),
             ];

@@ -5,20 +5,19 @@
 //! minutes, so that the milliseconds added by a real server's clock never decide a test.
 
 mod leases;
-mod records;
 mod runs;
 mod shared;
 mod strikes;
 
 use std::time::Duration;
 
-use domain::{DialogueKey, InstanceId, ModelLabel, RunId, TaskLabel, WorkerId};
+use domain::{InstanceId, ModelLabel, RunId, WorkerId};
 
 use queue::testing::{Bench, block_on};
 use queue::{
-    Claim, Commit, CommitEffect, Committed, Error, Fence, Heartbeat, HeartbeatOrders, Lease, LeaseRequest,
-    NewUnit, QueueOwner, QueueStore, RateLimit, RateReply, Reap, Reaped, RunRef, RunSpec, RunState,
-    Transition, UnitId, WorkerNameTaken, limits,
+    Claim, Error, Fence, Heartbeat, HeartbeatOrders, Lease, LeaseRequest, NewUnit, QueueOwner, QueueStore,
+    RateLimit, RateReply, Reap, Reaped, RunRef, RunSpec, RunState, Transition, UnitId, WorkerNameTaken,
+    limits,
 };
 
 /// Instantiates the suite for a store: `conformance_suite!(open)` with `async fn open() -> Option<Bench>`, which
@@ -47,8 +46,6 @@ macro_rules! conformance_suite {
             reaping_is_bounded_and_says_when_more_is_left,
             dead_letters_are_paged_and_can_be_requeued,
             only_an_active_run_leases_and_states_follow_their_rules,
-            tickets_rise_for_ever,
-            the_winner_of_a_dialogue_does_not_depend_on_the_order_of_commits,
             a_parked_model_waits_while_the_others_go_on,
             counts_add_up,
             workers_come_go_and_drain,
@@ -83,7 +80,7 @@ where
     });
 }
 
-pub use {leases::*, records::*, runs::*, shared::*, strikes::*};
+pub use {leases::*, runs::*, shared::*, strikes::*};
 
 const LEASE: Duration = Duration::from_secs(3_600);
 const STEP: Duration = Duration::from_secs(2_400);
@@ -95,7 +92,6 @@ fn spec(run: &str) -> RunSpec {
         lease_for: LEASE,
         max_strikes: 3,
         generation: 1,
-        ticket_floor: 0,
     }
 }
 
@@ -108,10 +104,6 @@ fn units(model: &str, count: u64) -> Vec<NewUnit> {
 fn ask(worker: &str, models: &[&str], max_units: u32) -> LeaseRequest {
     let models = models.iter().map(|model| ModelLabel::new(*model)).collect();
     LeaseRequest { worker: worker.into(), models, max_units, alone: true }
-}
-
-fn key(model: &str, task: &str, iteration: u32) -> DialogueKey {
-    DialogueKey { model: model.into(), task: TaskLabel::new(task), iteration }
 }
 
 fn ids(leases: &[Lease]) -> Vec<u64> {

@@ -57,14 +57,9 @@ pub async fn a_rebuilt_run_has_a_higher_generation_and_refuses_the_old_one(bench
 pub async fn a_run_of_a_lower_generation_is_replaced_and_one_of_a_higher_is_joined(bench: Bench) {
     let old = filled(&bench, 2).await;
     let held = lease(&bench, &old, "w", 1).await;
-    let ticket = bench.store.tickets(&old, 1).await.unwrap().start;
-    let commit = Commit { key: key("m", "t", 0), record: Committed { scored: true, ticket } };
-    bench.store.commit(&old, std::slice::from_ref(&commit)).await.unwrap();
     let higher = |plan: &str| RunSpec { generation: 7, plan_hash: plan.into(), ..spec("r") };
     let new = bench.store.create_run(&higher("plan-1")).await.unwrap();
     assert_eq!((new.at.generation, new.next_unit, new.state), (7, UnitId(0), RunState::Active));
-    assert_eq!(bench.store.committed(&new.at, &[commit.key]).await.unwrap(), [None]);
-    assert!(bench.store.tickets(&new.at, 1).await.unwrap().start > ticket);
     bench.store.add_units(&new.at, UnitId(0), &units("m", 1)).await.unwrap();
     assert_eq!(lease(&bench, &new.at, "w", 1).await.len(), 1);
     assert_eq!(bench.store.finish(&new.at, &fences(&held)).await.unwrap(), [Transition::Stale]);
@@ -83,8 +78,6 @@ pub async fn a_run_of_a_lower_generation_is_replaced_and_one_of_a_higher_is_join
 pub async fn every_operation_on_a_forgotten_run_says_so(bench: Bench) {
     let at = filled(&bench, 1).await;
     let fence = lease(&bench, &at, "w", 1).await.remove(0).fence;
-    let record = Committed { scored: true, ticket: 1 };
-    bench.store.commit(&at, &[Commit { key: key("m", "t", 0), record }]).await.unwrap();
     bench.store.forget_run(&at.run).await.unwrap();
     assert!(!bench.store.forget_run(&at.run).await.unwrap());
     let (store, m) = (&bench.store, ModelLabel::new("m"));
@@ -96,9 +89,6 @@ pub async fn every_operation_on_a_forgotten_run_says_so(bench: Bench) {
         store.release(&at, std::slice::from_ref(&fence)).await.err(),
         store.finish(&at, std::slice::from_ref(&fence)).await.err(),
         store.reap(&at, &Reap::Expired).await.err(),
-        store.tickets(&at, 1).await.err(),
-        store.commit(&at, &[Commit { key: key("m", "t", 0), record }]).await.err(),
-        store.committed(&at, &[key("m", "t", 0)]).await.err(),
         store.counts(&at).await.err(),
         store.suspects(&at, true, None, 1).await.err(),
         store.suspect(&at, UnitId(0)).await.err(),
@@ -112,7 +102,6 @@ pub async fn every_operation_on_a_forgotten_run_says_so(bench: Bench) {
     // Nothing of the run's first life is left in its second.
     let again = store.create_run(&spec("r")).await.unwrap().at;
     assert_eq!(store.counts(&again).await.unwrap(), []);
-    assert_eq!(store.committed(&again, &[key("m", "t", 0)]).await.unwrap(), [None]);
     assert_eq!(lease(&bench, &again, "w", 1).await, []);
 }
 
@@ -144,15 +133,11 @@ pub async fn runs_do_not_touch_each_other(bench: Bench) {
     bench.store.add_units(&other, UnitId(0), &units("m", 1)).await.unwrap();
     let held = bench.store.lease(&other, &ask("a", &["m"], 9)).await.unwrap();
     assert_eq!(ids(&held), [0]);
-    let commit = Commit { key: key("m", "t", 0), record: Committed { scored: true, ticket: 1 } };
-    bench.store.commit(&other, std::slice::from_ref(&commit)).await.unwrap();
     bench.store.set_state(&other, RunState::Paused).await.unwrap();
     bench.store.park(&other, &"m".into(), LEASE, "quota").await.unwrap();
-    assert_eq!(bench.store.committed(&at, std::slice::from_ref(&commit.key)).await.unwrap(), [None]);
     assert_eq!(lease(&bench, &at, "a", 9).await.len(), 2);
     bench.store.forget_run(&at.run).await.unwrap();
     assert_eq!(bench.store.finish(&other, &fences(&held)).await.unwrap(), [Transition::Applied]);
-    assert_eq!(bench.store.committed(&other, &[commit.key]).await.unwrap(), [Some(commit.record)]);
 }
 
 pub async fn names_and_payloads_of_any_shape_stay_apart(bench: Bench) {
@@ -181,11 +166,7 @@ pub async fn names_and_payloads_of_any_shape_stay_apart(bench: Bench) {
         let renewal = bench.store.renew(&at, &model.into(), &[], &fences(&leases)).await.unwrap();
         assert_eq!((renewal.lost.len(), renewal.unreported.len()), (0, 0));
     }
-    let commit = |key, ticket| Commit { key, record: Committed { scored: true, ticket } };
-    let batch =
-        [commit(key("a:b", "c", 1), 1), commit(key("a", "b:c", 1), 2), commit(key("a:b:c", "1", 1), 3)];
-    assert_eq!(bench.store.commit(&at, &batch).await.unwrap(), [CommitEffect::First; 3]);
-    assert_eq!(bench.store.counts(&at).await.unwrap().len(), odd.len() + 1);
+    assert_eq!(bench.store.counts(&at).await.unwrap().len(), odd.len());
     let worker = "said \"no\" \\ {}";
     let fence = Fence { generation: at.generation, model: "a".into(), unit: UnitId(1), attempt: 1 };
     bench.store.release(&at, &[fence]).await.unwrap();
@@ -225,9 +206,7 @@ pub async fn what_exceeds_a_limit_is_refused(bench: Bench) {
             .await
             .err(),
         store.requeue(&at, &[UnitId(u64::MAX)]).await.err(),
-        store.create_run(&RunSpec { ticket_floor: u64::MAX, ..spec("s") }).await.err(),
-        store.tickets(&at, 0).await.err(),
-        store.tickets(&at, limits::COMMITS_PER_CALL_MAX as u32 + 1).await.err(),
+        store.create_run(&RunSpec { generation: u64::MAX, ..spec("s") }).await.err(),
         store.suspects(&at, true, None, limits::DEAD_LETTERS_PER_PAGE_MAX + 1).await.err(),
         store.heartbeat(&"w".into(), &none, &[0; limits::WORKER_INFO_BYTES_MAX + 1], LEASE).await.err(),
         store.heartbeat(&"w".into(), &followed, b"", LEASE).await.err(),
