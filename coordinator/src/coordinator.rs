@@ -26,7 +26,6 @@ use crate::queue_owner::Ownership;
 use crate::records::loaded::LoadedRuns;
 use crate::records::named_models::NamedModels;
 use crate::records::packs::Packs;
-use crate::records::seals_seen::SealsSeen;
 use crate::records::store::Store;
 use crate::runs::Runs;
 use crate::runs::commit::RecordLogs;
@@ -84,7 +83,7 @@ impl Coordinator {
             queue: Arc::clone(&queue),
             signal: Arc::clone(&signal),
             logs,
-            seals_seen: SealsSeen::default(),
+            removing: tokio::sync::Mutex::default(),
         });
         let named = Arc::new(NamedModels::default());
         let benchmarks = Arc::new(Benchmarks {
@@ -96,12 +95,12 @@ impl Coordinator {
             attended: Attended::default(),
             caps: Caps::new(&options, Arc::clone(&loaded)),
             named: Arc::clone(&named),
+            submitting: tokio::sync::Mutex::default(),
         });
         let fleet = Arc::new(Fleet::new(
             options.clone(),
             clock,
             Arc::clone(&health),
-            Arc::clone(&store),
             Arc::clone(&loaded),
             Arc::clone(&queue),
             Arc::clone(&signal),

@@ -1,12 +1,9 @@
-//! Tends everything: the periodic work of a coordinator.
-//!
-//! Every coordinator does this for all runs, concurrently with others: each step may be done twice.
+//! Tends everything: the periodic work of a coordinator. Each step may be done twice.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use domain::control::RunPhase;
 use domain::{ErrorCode, RunId, ServiceError};
 use queue::RunStatus;
 
@@ -17,9 +14,10 @@ use crate::options::{Adopt, CoordinatorOptions};
 use crate::queue::client::QueueClient;
 use crate::queue::signal::WorkSignal;
 use crate::queue_owner::Ownership;
+use crate::records::events::RunStateFile;
 use crate::records::loaded::LoadedRuns;
 use crate::records::named_models::NamedModels;
-use crate::records::store::{RunStateFile, Store};
+use crate::records::store::Store;
 use crate::runs::Runs;
 use crate::runs::life::GoesOn;
 use crate::views::{Views, gauges};
@@ -190,17 +188,8 @@ impl Tending {
         self.health.note_queue(asked.await)
     }
 
-    /// Loads runs submitted to other coordinators of the fleet: those in the queue and, from time to time, those that are only
-    /// in the sink.
+    /// Loads runs that are not loaded yet and go on: those in the queue and, from time to time, those that are only in the sink.
     async fn discover(&self, statuses: &BTreeMap<RunId, RunStatus>, thorough: bool) -> Result<()> {
-        for status in statuses.values() {
-            // A queue of another generation is perhaps that of another run.
-            if let Some(known) = self.loaded.get(&status.at.run)
-                && known.at().is_none_or(|at| at.generation != status.at.generation)
-            {
-                self.loaded.expect_same(&known).await.ok();
-            }
-        }
         let is_over = |status: &RunStatus| {
             matches!(status.state, queue::RunState::Cancelled | queue::RunState::Finished)
         };
@@ -209,88 +198,88 @@ impl Tending {
         let mut revisions = BTreeMap::new();
         if thorough {
             let found = self.store.sink.runs().await?;
-            found.iter().filter_map(|found| found.manifest.as_ref().ok()).for_each(|manifest| {
+            for manifest in found.iter().filter_map(|found| found.manifest.as_ref().ok()) {
                 self.named.add_manifest(manifest);
                 revisions.insert(manifest.run.clone(), manifest.revision);
-            });
+            }
             names.extend(found.into_iter().map(|found| found.dir.run()));
             self.named.keep_left_out(|run| names.contains(run));
-            self.runs.seals_seen.keep(|run| names.contains(run));
+            // Who led before may have removed or extended a run when it was followed already.
+            for run in self.loaded.loaded() {
+                if !names.contains(run.id()) {
+                    self.queue.expect(&run).await.ok();
+                } else if revisions.get(run.id()) != Some(&run.manifest.revision) {
+                    self.loaded.expect_newest(&run).await.ok();
+                }
+            }
         }
         for name in names {
-            match self.loaded.get(&name) {
-                Some(run) if run.is_attended() && !run.phase().is_over() => {
-                    self.named.let_in(&name);
-                    continue;
-                }
-                _ => {}
+            if self.loaded.get(&name).is_some_and(|run| run.is_attended() && !run.phase().is_over()) {
+                self.named.let_in(&name);
+                continue;
             }
-            let state = match self.store.state(&name).await {
-                Ok(Some(state)) if state.fleet && !state.phase.is_over() => state,
-                Ok(over) => {
-                    self.named.let_in(&name);
-                    if let Some(over) = over {
-                        let revision = revisions.get(&name).copied().unwrap_or_default();
-                        let mut heard = self.hear_of_end(&name, &over, revision, statuses.get(&name)).await;
-                        if thorough && heard.is_ok() && over.phase == RunPhase::Finished && over.fleet {
-                            heard = self.runs.expect_closed(&name).await;
-                        }
-                        if let Err(error) = heard {
-                            tracing::warn!(run = %name, %error, "the end of the run cannot be told now");
-                        }
-                    }
-                    continue;
-                }
-                Err(error) => {
-                    tracing::warn!(run = %name, %error, "the run's state cannot be read");
-                    self.leave_out(&name).await;
-                    continue;
-                }
-            };
-            if let Some(known) = self.loaded.get(&name) {
-                // A run that continues may have been extended, and is then read again.
-                self.loaded.expect_newest(&known).await.ok();
-            }
-            match self.loaded.followed(&name).await {
-                Ok(run) => {
-                    // A run that was over when it was loaded was resumed.
-                    run.attend();
-                    run.set_phase(state.phase);
-                    self.named.let_in(&name);
-                    self.signal.touch();
-                }
+            let state = match self.state_of(&name).await {
+                Ok(state) => state,
                 // Reported once when loading was tried, and shown to users.
                 Err(error) => {
                     tracing::debug!(run = %name, %error, "left out");
                     self.leave_out(&name).await;
+                    continue;
                 }
+            };
+            let Some(state) = state else {
+                self.named.let_in(&name);
+                continue;
+            };
+            if state.phase.is_over() {
+                self.named.let_in(&name);
+                let revision = revisions.get(&name).copied().unwrap_or_default();
+                if let Err(error) = self.look_after_end(&name, &state, revision, statuses.get(&name)).await {
+                    tracing::warn!(run = %name, %error, "the end of the run cannot be told now");
+                }
+                continue;
+            }
+            self.named.let_in(&name);
+            if let Some(run) = self.loaded.get(&name) {
+                run.attend();
+                self.signal.touch();
             }
         }
         Ok(())
     }
 
+    /// The state of a run of this fleet; `None` of any other. Of one that goes on, by its log: who led before may have died between
+    /// the list and the log.
+    async fn state_of(&self, name: &RunId) -> Result<Option<RunStateFile>> {
+        let state = match self.loaded.state(name).await? {
+            Some(listed) if listed.fleet && !listed.phase.is_over() => {
+                self.loaded.newest(name).await?.known_state()
+            }
+            state => state,
+        };
+        Ok(state.filter(|state| state.fleet))
+    }
+
     /// Does what follows from the state of a run that is over: whoever ended or extended it may have died over that.
-    async fn hear_of_end(
+    async fn look_after_end(
         &self,
         name: &RunId,
         over: &RunStateFile,
         revision: u32,
         queued: Option<&RunStatus>,
     ) -> Result<()> {
-        if over.fleet && over.is_behind(revision) {
+        if let Some(run) = self.loaded.get(name).filter(|run| !run.is_listed()) {
+            self.runs.logs.open(&run).await?;
+            self.runs.logs.list_end(&run).await?;
+        }
+        if over.is_behind(revision) {
             let run = self.loaded.newest(name).await?;
             return self.runs.begin(&run, GoesOn::Named).await.map(drop);
         }
-        if let Some(known) = self.loaded.get(name)
-            && known.phase() != over.phase
-        {
-            // It went on elsewhere, and got records that were not read here.
-            self.loaded.followed(name).await?.end_as(over.phase);
+        match queued {
+            Some(queued) => self.queue.set_state_of(queued, over).await,
+            None => Ok(()),
         }
-        if let Some(queued) = queued.filter(|_| over.phase.is_over()) {
-            self.queue.set_state_of(queued, over).await?;
-        }
-        Ok(())
     }
 
     /// Notes that a run which may have work cannot be loaded.

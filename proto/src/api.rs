@@ -63,7 +63,7 @@ pub struct Version {
     pub kgfleet: String,
 }
 
-/// A line of an export: the documents of a judged benchmark, the manifest of a run, a record with its ticket, or, as the last
+/// A line of an export: the documents of a judged benchmark, the manifest of a run, a record, or, as the last
 /// line, why the export ends early.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct ExportLine<'a> {
@@ -71,8 +71,6 @@ pub struct ExportLine<'a> {
     documents: Option<&'a RawValue>,
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     manifest: Option<&'a RawValue>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    ticket: Option<u64>,
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     record: Option<&'a RawValue>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -89,11 +87,9 @@ impl ExportLine<'_> {
             Ok(ExportItem::Manifest(json)) => {
                 serde_json::to_vec(&ExportLine { manifest: Some(raw(json)?), ..ExportLine::default() })
             }
-            Ok(ExportItem::Record { ticket, json }) => serde_json::to_vec(&ExportLine {
-                ticket: Some(*ticket),
-                record: Some(raw(json)?),
-                ..ExportLine::default()
-            }),
+            Ok(ExportItem::Record(json)) => {
+                serde_json::to_vec(&ExportLine { record: Some(raw(json)?), ..ExportLine::default() })
+            }
             Err(error) => {
                 serde_json::to_vec(&ExportLine { error: Some(error.into()), ..ExportLine::default() })
             }
@@ -118,9 +114,7 @@ impl ExportLine<'_> {
             ExportLine { error: Some(problem), .. } => Err(problem.into()),
             ExportLine { documents: Some(json), .. } => Ok(ExportItem::Documents(text(json))),
             ExportLine { manifest: Some(json), .. } => Ok(ExportItem::Manifest(text(json))),
-            ExportLine { record: Some(json), ticket: Some(ticket), .. } => {
-                Ok(ExportItem::Record { ticket, json: text(json) })
-            }
+            ExportLine { record: Some(json), .. } => Ok(ExportItem::Record(text(json))),
             _ => Err(foreign("it holds no item".to_owned())),
         }
     }
@@ -136,8 +130,7 @@ mod tests {
 
     #[test]
     fn items_come_back_as_they_were_and_errors_as_errors() {
-        let record =
-            ExportItem::Record { ticket: u64::MAX, json: r#"{"n":0.30000000000000004,"ü":[1e300]}"#.into() };
+        let record = ExportItem::Record(r#"{"n":0.30000000000000004,"ü":[1e300]}"#.into());
         for item in
             [ExportItem::Documents("{}".into()), ExportItem::Manifest(r#"{"a": 1.50}"#.into()), record]
         {
@@ -148,7 +141,7 @@ mod tests {
         assert_eq!(pretty.iter().filter(|byte| **byte == b'\n').count(), 1, "it is one line");
         let error = ServiceError::new(ErrorCode::Unavailable, "the disk is gone");
         assert_eq!(ExportLine::read(&ExportLine::write(&Err(error.clone())).unwrap()), Err(error));
-        for foreign in [&b"<html>"[..], b"{}", b"{\"record\":1}", b""] {
+        for foreign in [&b"<html>"[..], b"{}", b"{\"other\":1}", b""] {
             assert_eq!(ExportLine::read(foreign).unwrap_err().code, ErrorCode::Incompatible);
         }
     }

@@ -146,7 +146,7 @@ impl ExportSource {
 
     /// Its records in the order of the plan.
     pub fn records(&self) -> impl Iterator<Item = Result<Record, LogError>> {
-        self.records.records(self.keys()).map(|read| read.map(|(_, record)| record))
+        self.records.records(self.keys())
     }
 
     /// Adds its dialogues to those of a report, and their texts to `details`.

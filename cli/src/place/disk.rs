@@ -204,7 +204,7 @@ mod tests {
         for run in ["own-1a2b3c.ask.m.1", "other-1a2b3c.ask.m.1"] {
             let log = data.path().join("runs").join(run).join("log");
             fs::create_dir_all(&log).unwrap();
-            fs::write(log.join("00000001.kglog"), [0; 700]).unwrap();
+            fs::write(log.join("00000001-00000001.kglog"), [0; 700]).unwrap();
             fs::write(log.join("00000002.kglog"), [0; 300]).unwrap();
         }
         let view = judged();

@@ -8,7 +8,7 @@ use domain::control::{Control, ExportItem};
 use domain::{ErrorCode, RunId};
 use futures::StreamExt;
 use proto::client::ApiClient;
-use results::log::{LogOptions, LogWriter};
+use results::log::{LogLine, LogOptions, LogWriter};
 use results::{RunDir, RunManifest};
 use worker::material::PackFolder;
 
@@ -47,16 +47,16 @@ pub fn fetch(remote: &Remote, name: &str, data_dir: &Path) -> anyhow::Result<Run
                     fetch_packs(&client, &manifest, &folders::packs_beside(&dir)).await?;
                     let cipher = disclosure::writing_cipher(&manifest)?;
                     let options = LogOptions { cipher, ..LogOptions::default() };
-                    writer = Some(LogWriter::open(&dir.log(), options)?.0);
+                    writer = Some(LogWriter::open(&dir.log(), options)?);
                     runs += 1;
                 }
-                (ExportItem::Record { ticket, json }, Some(writer)) => {
-                    writer.append_raw(ticket, &json)?;
-                    if writer.group_entries() >= GROUP_RECORDS {
+                (ExportItem::Record(json), Some(writer)) => {
+                    writer.append_raw(&LogLine::Record(json))?;
+                    if writer.group_lines() >= GROUP_RECORDS {
                         writer.commit()?;
                     }
                 }
-                (ExportItem::Record { .. } | ExportItem::Documents(_), _) => {
+                (ExportItem::Record(_) | ExportItem::Documents(_), _) => {
                     bail!("{} sent no manifest of {name}, or no documents before it", remote.address());
                 }
             }

@@ -119,7 +119,7 @@ impl OpenedBenchmark {
             let index = folders::recorded(dir, manifest)?;
             let first = index.records(&dir.log(), cipher.as_ref())?.next().transpose()?;
             if first.is_some_and(|first| {
-                first.record.rounds.first().is_some_and(|round| is_redacted(&round.prompt.text))
+                first.rounds.first().is_some_and(|round| is_redacted(&round.prompt.text))
             }) {
                 bail!("the coordinator gives protected texts of run {} only to operators", manifest.run);
             }

@@ -63,12 +63,12 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     for (dir, manifest) in runs {
         names_of_keys |= link_run(dir, &made.path().join("runs").join(manifest.run.as_str()))?;
     }
+    write_packs(runs, &made.path().join("packs"))?;
     if let Some(mut documents) = documents {
         names_of_keys |= documents.remove_key_names();
         let access = local::beside(made.path())?;
         block_on(async { access.take_copy(documents).await.map_err(explained) })?;
     }
-    write_packs(runs, &made.path().join("packs"))?;
     if names_of_keys {
         say("the names of keys (key, key_env, key_file) stay here");
     }
@@ -81,7 +81,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::Success)
 }
 
-/// Puts what an archive holds of a run into a folder: the folders that any run has, links to its logs and retries, and its manifests without the names of keys;
+/// Puts what an archive holds of a run into a folder: the folders that any run has, links to its logs, and its manifests without the names of keys;
 /// returns whether there were any. Its history, which names people, is left out.
 fn link_run(dir: &RunDir, folder: &Path) -> anyhow::Result<bool> {
     let mut names_of_keys = false;
@@ -89,7 +89,7 @@ fn link_run(dir: &RunDir, folder: &Path) -> anyhow::Result<bool> {
         let to = folder.join(part);
         fs::create_dir_all(&to).with_context(|| format!("cannot create {}", to.display()))?;
     }
-    for (part, ending) in [("", ".json"), ("log", ".kglog"), ("log", ".kgseal"), ("retries", ".json")] {
+    for (part, ending) in [("", ".json"), ("log", ".kglog"), ("log", ".ends")] {
         let (from, to) = (dir.path().join(part), folder.join(part));
         let entries = match fs::read_dir(&from) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,

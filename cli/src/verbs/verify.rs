@@ -95,7 +95,7 @@ fn is_right(arguments: &Arguments, dir: &RunDir, manifest: &RunManifest) -> anyh
 }
 
 fn print_report(report: &VerifyReport, lost: &[String], out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "{} records in {} segments, {} bytes", report.entries, report.segments, report.bytes)?;
+    writeln!(out, "{} records in {} segments, {} bytes", report.records, report.segments, report.bytes)?;
     let failed: u64 = report.failed.values().sum();
     writeln!(
         out,
@@ -108,7 +108,7 @@ fn print_report(report: &VerifyReport, lost: &[String], out: &mut dyn Write) -> 
     if report.unopened > 0 {
         writeln!(
             out,
-            "{} records are encrypted and intact; nothing else is known without their key",
+            "{} lines are encrypted and intact; nothing else is known without their key",
             report.unopened
         )?;
     }

@@ -20,13 +20,12 @@ pub(crate) fn item(item: ExportItem, protected: &mut bool) -> Result<ExportItem>
             *protected = manifest.protected;
             Ok(ExportItem::Manifest(json))
         }
-        ExportItem::Record { ticket, json } if *protected => {
+        ExportItem::Record(json) if *protected => {
             let mut record: Record = serde_json::from_str(&json).map_err(internal)?;
             redaction::redact(&mut record);
-            let json = serde_json::to_string(&record).map_err(internal)?.into();
-            Ok(ExportItem::Record { ticket, json })
+            Ok(ExportItem::Record(serde_json::to_string(&record).map_err(internal)?.into()))
         }
-        record @ ExportItem::Record { .. } => Ok(record),
+        record @ ExportItem::Record(_) => Ok(record),
     }
 }
 

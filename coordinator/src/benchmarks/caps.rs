@@ -13,9 +13,9 @@ use jiff::Timestamp;
 
 use crate::options::{CoordinatorOptions, Scope};
 use crate::plan::configuration::cap::{Cap, CapReached};
+use crate::records::events::RunStateFile;
 use crate::records::loaded::LoadedRuns;
 use crate::records::run::Run;
-use crate::records::store::RunStateFile;
 
 /// The tokens that the runs of a judged benchmark have used, each with the state in which they were counted.
 pub(crate) type SpentByRun = BTreeMap<RunId, (Option<RunStateFile>, u64)>;

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::benchmarks::Benchmarks;
 use crate::benchmarks::documents::{BenchmarkDocument, JudgedBenchmark, JudgedState};
 use crate::errors::{Result, internal, invalid};
-use crate::records::store::{Revised, RunStateFile};
+use crate::records::events::RunStateFile;
 
 /// A pipeline as it was at some time, and those that it takes answers from. It holds no text of a dialogue.
 #[derive(Debug, Serialize, Deserialize)]
@@ -101,7 +101,7 @@ impl Benchmarks {
         let (mut pipelines, mut runs) = (Vec::new(), BTreeMap::new());
         for one in self.chain_of(&pipeline).await? {
             for run in self.runs_created_by(&one).await? {
-                let state = self.store.state(&run).await?;
+                let state = self.loaded.state(&run).await?;
                 runs.insert(run, state);
             }
             let state = self.judged_state(&one.name).await?;
@@ -120,10 +120,8 @@ impl Benchmarks {
     pub async fn take_copy(&self, copy: BenchmarkCopy) -> std::result::Result<(), ServiceError> {
         for (run, state) in &copy.runs {
             let Some(state) = state else { continue };
-            let Revised { revision, content } = self.store.revised_state(run).await?;
-            if content.as_ref() != Some(state) {
-                self.store.revise_state(run, revision, state).await?;
-            }
+            let run = self.loaded.known(run).await?;
+            self.runs.take_state(&run, state).await?;
         }
         for Copied { name, mut manifest, state } in copy.pipelines {
             // Revisions are numbered from 1 without gaps; those before this one are not needed. One that is here already, and

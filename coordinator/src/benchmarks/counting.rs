@@ -40,7 +40,7 @@ impl Benchmarks {
                 let spent = match (self.loaded.get(&run), before) {
                     (Some(loaded), _) => loaded.spent(),
                     (None, Some((_, spent))) => spent,
-                    (None, None) => self.loaded.followed(&run).await?.spent(),
+                    (None, None) => self.loaded.known(&run).await?.spent(),
                 };
                 counted.insert(run, (state, spent));
             }

@@ -1,16 +1,14 @@
 //! Judged benchmarks: graphs of ordinary runs.
 //!
 //! The sink stores the revisions of a benchmark's document, each written once, and its state. Everything else follows from
-//! its runs, by the functions of [`stages`](::stages). So any coordinator can derive runs at any time, and after a crash
-//! between two steps the next one continues. Two coordinators that derive at once agree on names, and the sink accepts a run
-//! name only once.
+//! its runs, by the functions of [`stages`](::stages). So runs can be derived at any time, and after a crash between two
+//! steps the next coordinator continues: it finds the same names, and the sink accepts a run name only once.
 //!
-//! `submit` proposes and begins runs and benchmarks, `announced` says which run answers a submission, `documents` is what the
+//! `submit` proposes and begins runs and benchmarks, `documents` is what the
 //! sink keeps, `summary` what came out as it is kept there, `stages` reads what the runs came to, `ask` looks after the runs of
 //! the models under test, `derive` creates what is missing, `verbs` does what people ask for; `caps` knows what each may use, by
 //! what `counting` finds; `reading` hands a benchmark to reports, `copy` to other machines.
 
-mod announced;
 pub(crate) mod ask;
 pub(crate) mod attended;
 pub(crate) mod caps;
@@ -47,4 +45,6 @@ pub(crate) struct Benchmarks {
     pub attended: Attended,
     pub caps: Caps,
     pub named: Arc<NamedModels>,
+    /// Held while a run is submitted.
+    pub submitting: tokio::sync::Mutex<()>,
 }

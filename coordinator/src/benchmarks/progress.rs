@@ -5,7 +5,7 @@ use benchmarks::{JudgedDialogue, ModelReport};
 use domain::RunId;
 use domain::control::RunPhase;
 
-use crate::records::store::RunStateFile;
+use crate::records::events::RunStateFile;
 
 /// The runs of a stage with their states; a run that was created and not begun has none.
 pub(crate) type StageRunStates = Vec<(RunId, Option<RunStateFile>)>;

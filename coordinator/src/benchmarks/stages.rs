@@ -1,16 +1,19 @@
 //! Reads the results of a pipeline's runs.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use benchmarks::{ModelReading, Ruling, Stage, StageRecords, Subject, names};
 use domain::{CaseUid, DialogueTime, FailureCause, ModelLabel, ModelSpec, Outcome, Record, RunId};
 
+use results::log::PlaceReader;
+
 use crate::benchmarks::Benchmarks;
 use crate::benchmarks::documents::JudgedBenchmark;
 use crate::benchmarks::progress::{StageRunStates, is_finished};
 use crate::errors::{Result, internal};
-use crate::records::positions::winners_of;
+use crate::records::dialogues::DialogueTable;
 use crate::records::run::Run;
 
 /// Maximum number of runs of a stage for one model. More is an error, not a history of retries.
@@ -48,7 +51,7 @@ impl Benchmarks {
         let mut found = Vec::new();
         for number in 1..=RUNS_MAX {
             let run = pipeline.run_name(stage, model, number).run();
-            let state = self.store.state(&run).await?;
+            let state = self.loaded.state(&run).await?;
             if state.is_none() && self.store.manifest(&run).await?.is_none() {
                 break;
             }
@@ -68,12 +71,12 @@ impl Benchmarks {
         let mut gathered = ModelReading { model: model.label.clone(), ..ModelReading::default() };
         let mut lacking = Vec::new();
         for (run, _) in ask {
-            let run = self.loaded.followed(run).await?;
+            let run = self.loaded.known(run).await?;
             gathered.protected |= run.manifest.protected;
             let pack = self.packs.of_run(&run.manifest).await?;
             let cases: Vec<_> = run.plan.tasks.iter().map(|task| &pack.tasks()[task.index].cases).collect();
             let mut found: BTreeMap<usize, Record> = BTreeMap::new();
-            for (_, record) in self.winners(&run, &mut lacking).await? {
+            for record in self.winners(&run, &mut lacking).await? {
                 if let Some(slot) = run.layout.slot_of(&record.key) {
                     found.insert(slot, record);
                 }
@@ -136,11 +139,11 @@ impl Benchmarks {
         stage: &mut StageRecords,
         lacking: &mut Vec<RunId>,
     ) -> Result<()> {
-        let run = self.loaded.followed(run).await?;
+        let run = self.loaded.known(run).await?;
         let Some(task) = run.tasks.first() else { return Ok(()) };
         let uid = |iteration: usize| task.cases.get(iteration).map(|uid| CaseUid::read(uid));
         stage.held.extend(task.cases.iter().map(|uid| CaseUid::read(uid)));
-        for (ticket, record) in self.winners(&run, lacking).await? {
+        for record in self.winners(&run, lacking).await? {
             let Some(uid) = uid(record.key.iteration as usize) else { continue };
             let answered = record.rounds.iter().map(|round| round.answered_at);
             let time = DialogueTime::of(record.started_at, answered, record.ended_at);
@@ -151,21 +154,28 @@ impl Benchmarks {
                 }
                 Outcome::Unscored { cause, .. } | Outcome::Failed { cause, .. } => Ruling::Not(cause),
             };
-            stage.verdicts.add(number, ticket, uid, ruling);
+            stage.verdicts.add(number, uid, ruling);
         }
         Ok(())
     }
 
-    async fn winners(&self, run: &Arc<Run>, lacking: &mut Vec<RunId>) -> Result<Vec<(u64, Record)>> {
+    async fn winners(&self, run: &Arc<Run>, lacking: &mut Vec<RunId>) -> Result<Vec<Record>> {
         let folder = self.store.sink.run_dir(run.id())?.log();
         let (id, slots, run) = (run.id().clone(), run.layout.slots(), Arc::clone(run));
-        let read = service_kit::aside::run(move || winners_of(run.log_source(&folder)));
+        let read = service_kit::aside::run(move || winners_of(&run, &folder));
         let winners = read.await.map_err(internal)??;
         if winners.len() < slots {
             lacking.push(id);
         }
         Ok(winners)
     }
+}
+
+/// The records that count, in the order of the plan. Blocks.
+fn winners_of(run: &Run, log: &Path) -> Result<Vec<Record>> {
+    let mut reader = PlaceReader::new(log, run.cipher.as_ref());
+    let locations = run.table(DialogueTable::locations).into_iter().flatten();
+    locations.map(|location| run.read(&mut reader, location).map(|(record, _)| record)).collect()
 }
 
 /// Whom the runs of a stage are about: a model, or all of them.

@@ -10,9 +10,9 @@ use domain::control::{RunPhase, Submission};
 use domain::{Connector, ErrorCode, ModelSpec, RunId, ServiceError};
 use results::RunManifest;
 use results::manifest::hash;
+use serde_json::Value;
 
 use crate::benchmarks::Benchmarks;
-use crate::benchmarks::announced::{Announcement, without_terms};
 use crate::benchmarks::documents::JudgedBenchmark;
 use crate::errors::{Result, conflict, invalid, not_found};
 use crate::options::DIALOGUES_MAX;
@@ -84,6 +84,16 @@ impl Proposal {
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
+}
+
+/// What decides what is asked: a benchmark of another priority or under another cap is the same benchmark.
+fn without_terms(configuration: &Value) -> Value {
+    let mut configuration = configuration.clone();
+    if let Some(fields) = configuration.as_object_mut() {
+        fields.remove("priority");
+        fields.remove("cap");
+    }
+    configuration
 }
 
 impl Benchmarks {
@@ -200,18 +210,10 @@ impl Benchmarks {
 
     /// Starts the run of a submission, or continues the unfinished one of the same configuration.
     pub(crate) async fn submit_run(&self, submission: Submission) -> Result<RunId> {
-        let mut passed_over = None;
+        // Of two at the same moment, the second one finds the run of the first.
+        let _one = self.submitting.lock().await;
         for _ in 0..CHANGES_MAX {
-            let mut proposal = self.propose(submission.clone()).await?;
-            if proposal.is_new() && self.store.is_shared() {
-                match self.announce(&proposal.manifest, passed_over.as_ref()).await? {
-                    Announcement::Create(run) => proposal.manifest.run = run,
-                    Announcement::LookAgain(at) => {
-                        passed_over = at;
-                        continue;
-                    }
-                }
-            }
+            let proposal = self.propose(submission.clone()).await?;
             if let Some(run) = self.begin_unless_over(&proposal).await? {
                 return Ok(run.id().clone());
             }
@@ -230,9 +232,10 @@ impl Benchmarks {
     }
 
     /// The same; `None` where the unfinished run of a configuration is over by now, as if it had been when it was looked for, or
-    /// another coordinator has created the new one.
+    /// where there is a run of the new one's name.
     async fn begin_unless_over(&self, proposal: &Proposal) -> Result<Option<Arc<Run>>> {
         let Proposal { manifest, sealed, start, .. } = proposal;
+        self.runs.queue.expect_leading().await?;
         match start {
             Start::New => {
                 if let Some(sealed) = sealed {
@@ -249,17 +252,13 @@ impl Benchmarks {
             }
             Start::Extended => {
                 self.store.revise_manifest(manifest).await?;
-                self.loaded.forget(&manifest.run);
+                if let Some(run) = self.loaded.get(&manifest.run) {
+                    self.loaded.discard(&run).await;
+                }
             }
             Start::Unfinished | Start::Existing => {}
         }
         let run = self.loaded.newest(&manifest.run).await?;
-        if self.store.is_shared()
-            && let Some(state) = self.store.state(run.id()).await?
-        {
-            self.loaded.follow(&run).await?;
-            run.set_phase(state.phase); // Others may have finished it.
-        }
         let goes_on = if *start == Start::Unfinished { GoesOn::Unfinished } else { GoesOn::Named };
         let is_done = run.phase() == RunPhase::Finished && run.table(DialogueTable::is_complete);
         if !is_done && !self.runs.begin(&run, goes_on).await? {
@@ -335,7 +334,7 @@ impl Benchmarks {
             if !self.health.unless_transient(&id, old)?.is_some_and(|old| same(&old)) {
                 continue;
             }
-            let state = self.health.unless_transient(&id, self.store.state(&id).await)?.flatten();
+            let state = self.health.unless_transient(&id, self.loaded.state(&id).await)?.flatten();
             if state.is_some_and(|state| state.phase.is_over()) {
                 continue;
             }

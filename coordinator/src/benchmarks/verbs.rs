@@ -407,7 +407,7 @@ impl Benchmarks {
             }
             let command = command_of(state.phase);
             for run in self.own_runs(name).await? {
-                let of_run = self.store.state(&run).await?;
+                let of_run = self.loaded.state(&run).await?;
                 let has_heard = of_run.as_ref().is_some_and(|of_run| command_of(of_run.phase) == command);
                 if is_finished(of_run.as_ref()) || (whom == Tell::Missed && has_heard) {
                     continue;
@@ -416,7 +416,7 @@ impl Benchmarks {
                     // It has ended just now.
                     Err(error)
                         if error.code == ErrorCode::Conflict
-                            && is_finished(self.store.state(&run).await?.as_ref()) => {}
+                            && is_finished(self.loaded.state(&run).await?.as_ref()) => {}
                     told => drop(told?),
                 }
             }

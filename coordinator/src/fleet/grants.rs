@@ -7,9 +7,9 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use domain::exchange::{Grant, Offer, Orders, Report};
-use domain::{DialogueKey, FailureCause, Iteration, WorkerId};
-use queue::limits::{COMMITS_PER_CALL_MAX, FENCES_PER_CALL_MAX, MODELS_PER_CALL_MAX, UNITS_PER_LEASE_MAX};
-use queue::{Committed, Fence, Lease, LeaseRequest};
+use domain::{FailureCause, Iteration, WorkerId};
+use queue::limits::{FENCES_PER_CALL_MAX, MODELS_PER_CALL_MAX, UNITS_PER_LEASE_MAX};
+use queue::{Fence, Lease, LeaseRequest};
 use tokio::time::Instant;
 
 use crate::errors::Result;
@@ -30,8 +30,7 @@ const SEARCH_MAX: Duration = Duration::from_secs(2);
 enum Known {
     Nothing,
     Scored,
-    /// With its cause, if this coordinator has read the record.
-    Failed(Option<FailureCause>),
+    Failed(FailureCause),
     /// It failed, and a retry is pending.
     ToAskAgain,
 }
@@ -41,7 +40,7 @@ struct Leased {
     lease: Lease,
     /// Index of the task in the plan; `None` if the plan has no such unit.
     task: Option<usize>,
-    /// The ticket of the retry, if it is one.
+    /// The number of the retry, if it is one.
     asked: Option<u64>,
     dialogues: Vec<(Iteration, Known)>,
 }
@@ -165,7 +164,7 @@ impl Fleet {
         orders: &mut Orders,
     ) -> Result<()> {
         let mut done = Vec::new();
-        for unit in self.examine(run, leases).await? {
+        for unit in Self::examine(run, leases)? {
             let iterations = unit.to_ask(self.options.max_strikes);
             match unit.task {
                 Some(task) if !iterations.is_empty() => orders.grants.push(Grant {
@@ -184,7 +183,7 @@ impl Fleet {
     /// Ends units whose dialogues all have a record; returns the others.
     pub(crate) async fn finish_complete(&self, run: &Arc<Run>, leases: Vec<Lease>) -> Result<Vec<Fence>> {
         let (mut complete, mut gaps) = (Vec::new(), Vec::new());
-        for unit in self.examine(run, leases).await? {
+        for unit in Self::examine(run, leases)? {
             let open = |known: Known| matches!(known, Known::Nothing | Known::ToAskAgain);
             let all = !unit.dialogues.iter().any(|(_, known)| open(*known));
             if all { complete.push(unit.lease.fence) } else { gaps.push(unit.lease.fence) }
@@ -200,64 +199,29 @@ impl Fleet {
         Ok(())
     }
 
-    /// The states of the dialogues of these units: from the log as far as it was read, otherwise from the queue.
-    async fn examine(&self, run: &Arc<Run>, leases: Vec<Lease>) -> Result<Vec<Leased>> {
-        let read = |lease: Lease| QueuedUnit::read(&lease.payload).map(|payload| (lease, payload));
-        let leases: Vec<(Lease, QueuedUnit)> = leases.into_iter().map(read).collect::<Result<_>>()?;
-        if leases
-            .iter()
-            .any(|(lease, payload)| payload.asked.is_some() || lease.fence.attempt > self.options.max_strikes)
-        {
-            // It may have been answered meanwhile, or become a dead letter; only records show which.
-            self.loaded.follow(run).await?;
-        }
-        let mut units = Vec::with_capacity(leases.len());
-        let mut unknown: Vec<(usize, usize, DialogueKey)> = Vec::new();
-        for (lease, payload) in leases {
+    /// The states of the dialogues of these units.
+    fn examine(run: &Run, leases: Vec<Lease>) -> Result<Vec<Leased>> {
+        let examine = |lease: Lease| {
+            let payload = QueuedUnit::read(&lease.payload)?;
             let model = run.layout.model(&lease.fence.model);
             let slot = |iteration| run.layout.slot(model?, payload.task, iteration);
-            let planned: Vec<(Iteration, Slot)> = payload
-                .iterations
-                .iter()
-                .filter_map(|iteration| Some((*iteration, slot(*iteration)?)))
-                .collect();
-            let dialogues: Vec<(Iteration, Known)> = run.table(|table| {
-                planned
-                    .iter()
-                    .map(|(iteration, slot)| match table.get(*slot).map(|entry| entry.outcome) {
-                        Some(Err(_))
-                            if payload.asked.is_some_and(|asked| table.is_to_ask_again(*slot, asked)) =>
-                        {
-                            (*iteration, Known::ToAskAgain)
-                        }
-                        None => (*iteration, Known::Nothing),
-                        Some(Ok(_)) => (*iteration, Known::Scored),
-                        Some(Err(cause)) => (*iteration, Known::Failed(Some(cause))),
-                    })
-                    .collect()
-            });
-            for (at, (_, slot)) in planned.iter().enumerate() {
-                if self.store.is_shared() && dialogues[at].1 == Known::Nothing {
-                    unknown.push((units.len(), at, run.layout.key(*slot)));
-                }
-            }
-            let task = (!planned.is_empty()).then_some(payload.task);
-            units.push(Leased { lease, task, asked: payload.asked, dialogues });
-        }
-        for chunk in unknown.chunks(COMMITS_PER_CALL_MAX) {
-            let keys: Vec<DialogueKey> = chunk.iter().map(|(.., key)| key.clone()).collect();
-            let keys = &keys;
-            let committed =
-                self.queue.call(run, |queue, at| async move { queue.committed(&at, keys).await }).await?;
-            for ((unit, at, _), committed) in chunk.iter().zip(committed) {
-                units[*unit].dialogues[*at].1 = match committed {
+            let planned = payload.iterations.iter();
+            let planned = planned.filter_map(|iteration| Some((*iteration, slot(*iteration)?)));
+            let dialogues: Vec<(Iteration, Known)> = run.asked(|table, retries| {
+                let is_pending =
+                    |slot| payload.asked.is_some_and(|asked| retries.is_pending(slot, asked, table));
+                let known = |slot: Slot| match table.get(slot).map(|entry| entry.outcome) {
                     None => Known::Nothing,
-                    Some(Committed { scored: true, .. }) => Known::Scored,
-                    Some(Committed { scored: false, .. }) => Known::Failed(None),
+                    Some(Ok(_)) => Known::Scored,
+                    Some(Err(_)) if is_pending(slot) => Known::ToAskAgain,
+                    Some(Err(cause)) => Known::Failed(cause),
                 };
-            }
-        }
-        Ok(units)
+                planned.map(|(iteration, slot)| (iteration, known(slot))).collect()
+            });
+            let task = (!dialogues.is_empty()).then_some(payload.task);
+            Ok(Leased { lease, task, asked: payload.asked, dialogues })
+        };
+        leases.into_iter().map(examine).collect()
     }
 }
 
@@ -269,7 +233,7 @@ impl Leased {
         let open = |known: &Known| match known {
             Known::Nothing | Known::ToAskAgain => true,
             Known::Scored => false,
-            Known::Failed(cause) => requeued && *cause == Some(FailureCause::Poisoned),
+            Known::Failed(cause) => requeued && *cause == FailureCause::Poisoned,
         };
         self.dialogues.iter().filter(|(_, known)| open(known)).map(|(iteration, _)| *iteration).collect()
     }

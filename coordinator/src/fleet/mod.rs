@@ -38,14 +38,12 @@ use crate::options::{CoordinatorOptions, WAIT_MAX};
 use crate::queue::client::QueueClient;
 use crate::queue::signal::WorkSignal;
 use crate::records::loaded::LoadedRuns;
-use crate::records::store::Store;
 
 /// The workers, and the work that waits for them.
 pub(crate) struct Fleet {
     options: CoordinatorOptions,
     clock: Uptime,
     health: Arc<Health>,
-    store: Arc<Store>,
     loaded: Arc<LoadedRuns>,
     queue: Arc<QueueClient>,
     signal: Arc<WorkSignal>,
@@ -61,12 +59,10 @@ pub(crate) struct Fleet {
 }
 
 impl Fleet {
-    #[expect(clippy::too_many_arguments, reason = "it hands out what all of them have")]
     pub(crate) fn new(
         options: CoordinatorOptions,
         clock: Uptime,
         health: Arc<Health>,
-        store: Arc<Store>,
         loaded: Arc<LoadedRuns>,
         queue: Arc<QueueClient>,
         signal: Arc<WorkSignal>,
@@ -76,7 +72,6 @@ impl Fleet {
             options,
             clock,
             health,
-            store,
             loaded,
             queue,
             signal,

@@ -219,7 +219,7 @@ fn left_of(run: &Run, snapshot: &Snapshot, is_one: &dyn Fn(&ModelSpec) -> bool) 
     let dialogues = run.left();
     let mut left = RunLeft {
         is_paused: run.phase() == RunPhase::Paused,
-        is_whole: run.is_filled() && dialogues.is_some(),
+        is_whole: run.is_filled(),
         ..RunLeft::default()
     };
     for (place, (_, backlog)) in
@@ -230,7 +230,7 @@ fn left_of(run: &Run, snapshot: &Snapshot, is_one: &dyn Fn(&ModelSpec) -> bool) 
             left.suspects += counts.suspects_pending + counts.suspects_leased;
             left.leased += counts.leased;
         }
-        if let Some(of_model) = dialogues.as_ref().and_then(|left| left.get(place)) {
+        if let Some(of_model) = dialogues.get(place) {
             left.dialogues += of_model.unrecorded + of_model.again;
         }
     }

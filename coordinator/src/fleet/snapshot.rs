@@ -97,8 +97,6 @@ mod tests {
             dead: 0,
             done: 3,
             backlog_dialogues: 25,
-            scored: 0,
-            failed: 0,
             parked: None,
         };
         let backlog = ModelBacklog::of(Some(counts.clone()), true);

@@ -13,7 +13,7 @@ service_kit::metric_table! {
     RECORDS = counter "kgfleet_records_total" Count []
         "Records stored, whether they count or not.";
     COMMIT_SECONDS = histogram "kgfleet_commit_duration_seconds" []
-        "Time from a batch of records being at hand to its receipts: ticket, log, queue.";
+        "Time from a batch of records being at hand to its receipts: log, table.";
     COMMIT_LAG_SECONDS = gauge "kgfleet_commit_lag_seconds" Seconds []
         "Age of the oldest record that was taken in and is not stored; 0 without one.";
     BYTES_IN_FLIGHT = gauge "kgfleet_records_in_flight_bytes" Bytes []

@@ -1,34 +1,27 @@
 //! Reconciles queue and log: joins a run's queue, or rebuilds it from manifest and record log.
 //!
 //! The queue is never the source of truth. If it is lost, it follows from the run's manifest (all units, always in the same
-//! order) and from the log (the dialogues that have a record). Any number of coordinators may rebuild at once: creating an
-//! existing queue joins it, committing is idempotent, and unit ids are positions, so that a second coordinator learns where
-//! to continue.
-//!
-//! A queue that remembers more than the log holds gives way in the same manner. A bit that flipped in the log, or a copy of
-//! yesterday from which it was restored, takes records of dialogues that the queue remembers as answered, and their units
-//! end without a question. So when nothing is left to be done and dialogues lack a record, the queue is asked for these. If
-//! it remembers any, it is built anew, and its next generation knows what the log holds and no more.
+//! order) and from the log (the dialogues that have a record). Creating an existing queue joins it, and unit ids are positions,
+//! so that who goes on learns where to continue.
 
 use std::sync::Arc;
 
-use domain::control::HistoryEntry;
-use domain::{DialogueKey, ErrorCode, ServiceError, machine};
-use queue::limits::{COMMITS_PER_CALL_MAX, UNITS_PER_ADD_MAX};
+use domain::{ErrorCode, ServiceError};
+use queue::limits::UNITS_PER_ADD_MAX;
 use queue::{NewUnit, QueueStore, Reap, RunRef, RunState, RunStatus, UnitId};
 
 use crate::errors::{Result, is_out_of_step, not_found};
 use crate::health::Health;
 use crate::metrics;
 use crate::options::CoordinatorOptions;
-use crate::plan::numbering::Slot;
 use crate::queue::generation::{self, Beyond, Step};
 use crate::queue::queued_unit::new_unit;
 use crate::queue::signal::WorkSignal;
 use crate::records::dialogues::DialogueTable;
+use crate::records::events::RunStateFile;
 use crate::records::loaded::LoadedRuns;
 use crate::records::run::Run;
-use crate::records::store::{RunStateFile, Store};
+use crate::records::store::Store;
 
 /// How often a generation is claimed before the caller has to come again. A claim fails where another coordinator
 /// succeeds, so each attempt is as many coordinators as build the same queue at the same moment.
@@ -37,16 +30,6 @@ const CLAIMS_MAX: u32 = 8;
 /// How often queue and log are reconciled for one call before its caller has to come again. Each time, another coordinator has
 /// built the queue anew meanwhile.
 const RECONCILED_MAX: u32 = 4;
-
-/// Who stands in the history of a run for what its coordinators found by themselves.
-const COORDINATOR: &str = "coordinator";
-
-/// The queue of a run, reconciled.
-struct Joined {
-    at: RunRef,
-    /// Whether the caller has built it.
-    is_ours: bool,
-}
 
 /// The queues of runs, with what they are reconciled with.
 pub(crate) struct QueueClient {
@@ -73,6 +56,18 @@ impl QueueClient {
     /// The queue itself, for calls that belong to no generation of a run.
     pub(crate) fn raw(&self) -> &dyn QueueStore {
         &*self.raw
+    }
+
+    /// Sees that this process leads the fleet, by a round that the queue's server takes.
+    ///
+    /// # Errors
+    /// Another one does, or nobody can say.
+    pub(crate) async fn expect_leading(&self) -> Result<()> {
+        match self.raw.now_ms().await {
+            // Where the server takes no writes, nobody else begins to lead.
+            Err(queue::Error::Unwritable { .. }) => Ok(()),
+            led => self.health.note_queue(led).map(drop),
+        }
     }
 
     /// The generation of a run's queue. If it is unknown, joins or builds the queue.
@@ -129,50 +124,26 @@ impl QueueClient {
         let mut unused = run.joining.lock().await;
         match run.at() {
             Some(at) if Some(at.generation) != stale => Ok(at),
-            _ => Ok(self.reconcile(run, &mut unused, None).await?.at),
+            _ => self.reconcile(run, &mut unused).await,
         }
     }
 
-    /// Builds the queue of a run anew, in place of this generation. Returns whether this call did; another coordinator may
-    /// have.
-    pub(crate) async fn replace(&self, run: &Arc<Run>, generation: u64) -> Result<bool> {
-        let mut unused = run.joining.lock().await;
-        match run.at() {
-            Some(at) if at.generation != generation => Ok(false),
-            _ => Ok(self.reconcile(run, &mut unused, Some(generation)).await?.is_ours),
-        }
-    }
-
-    async fn reconcile(
-        &self,
-        run: &Arc<Run>,
-        unused: &mut Option<u64>,
-        gives_way: Option<u64>,
-    ) -> Result<Joined> {
-        self.loaded.expect_same(run).await?;
-        // First read records of others: answered dialogues are not handed out again, whatever the queue says.
-        self.loaded.follow(run).await?;
-        let mut built = false;
+    async fn reconcile(&self, run: &Arc<Run>, unused: &mut Option<u64>) -> Result<RunRef> {
         for _ in 0..RECONCILED_MAX {
-            let state = match self.store.state(run.id()).await? {
+            let state = match run.known_state() {
                 Some(state) => state,
                 // If the run was removed, its queue must not be rebuilt.
                 None => self.expect(run).await.map(|()| RunStateFile::default())?,
             };
-            let (status, is_ours) = self.found_or_built(run, unused, gives_way).await?;
-            built |= is_ours;
-            // Once more, now that nothing is acknowledged in a generation of before: what was since the first reading would be
-            // handed out again.
-            self.loaded.follow(run).await?;
+            let status = self.found_or_built(run, unused).await?;
             match self.tell(&status.at, status.state, &state).await {
-                // Another coordinator has built it anew since it was found.
+                // The queue was lost since it was found.
                 Err(error) if is_out_of_step(&error) => continue,
                 told => self.health.note_queue(told)?,
             }
-            run.set_phase(state.phase);
             run.set_at(status.at.clone());
             self.signal.touch();
-            return Ok(Joined { at: status.at, is_ours: built });
+            return Ok(status.at);
         }
         Err(self.busy(run))
     }
@@ -183,31 +154,20 @@ impl QueueClient {
         ServiceError::new(ErrorCode::Unavailable, message)
     }
 
-    /// The queue of a run in its latest generation: as it is, or built by whoever claims the next one first; and whether that
-    /// was this call. A queue for another plan, because the run was extended or restored from a copy of before, gives way to
-    /// one of the next generation, so that whoever still works by that plan finds out. So does that of the generation
-    /// `gives_way`.
-    async fn found_or_built(
-        &self,
-        run: &Arc<Run>,
-        unused: &mut Option<u64>,
-        gives_way: Option<u64>,
-    ) -> Result<(RunStatus, bool)> {
+    /// The queue of a run in its latest generation: as it is, or built in the next one, which is claimed first. A queue for another
+    /// plan, because the run was extended or restored from a copy of before, gives way to one of the next generation, so that
+    /// whoever still works by that plan finds out.
+    async fn found_or_built(&self, run: &Arc<Run>, unused: &mut Option<u64>) -> Result<RunStatus> {
         for _ in 0..CLAIMS_MAX {
             // In this order: who reads the claims last would take a queue that was built in between for an old one.
             let claimed = self.health.note_sink(self.store.sink.generation(run.id()).await)?;
             let found = self.health.note_queue(self.raw.run(run.id()).await)?;
-            let is_outdated = |status: &RunStatus| {
-                status.plan_hash != run.manifest.plan_hash || Some(status.at.generation) == gives_way
-            };
             let (found, outdated) = match found {
-                Some(status) if is_outdated(&status) => (None, Some(status.at.generation)),
+                Some(status) if status.plan_hash != run.manifest.plan_hash => {
+                    (None, Some(status.at.generation))
+                }
                 found => (found, None),
             };
-            if found.is_none() {
-                // Nobody builds a queue by a plan of before.
-                self.loaded.expect_newest(run).await?;
-            }
             let is_first =
                 found.is_none() && outdated.is_none() && claimed.is_none_or(|last| last <= run.after);
             let recorded = run.table(DialogueTable::highest_generation).max(outdated.unwrap_or_default());
@@ -221,11 +181,11 @@ impl QueueClient {
                 ),
                 found,
             ) {
-                (Step::Join, Some(status)) => return Ok((status, false)),
+                (Step::Join, Some(status)) => return Ok(status),
                 (Step::Adopt(generation), Some(status)) => {
                     let claim = self.store.sink.claim_generation(run.id(), generation).await;
                     self.health.note_sink(claim)?;
-                    return Ok((status, false));
+                    return Ok(status);
                 }
                 (Step::Build(generation), found) => {
                     if let Some(old) = found {
@@ -254,10 +214,10 @@ impl QueueClient {
             let status = self.health.note_queue(built)?;
             let is_ours = status.at.generation == generation;
             // The first generation of a run is no loss of another one, and an extension is none.
-            if is_ours && !is_first && (outdated.is_none() || outdated == gives_way) {
+            if is_ours && !is_first && outdated.is_none() {
                 metrics::rebuilt();
             }
-            return Ok((status, is_ours));
+            return Ok(status);
         }
         Err(self.busy(run))
     }
@@ -297,7 +257,7 @@ impl QueueClient {
         self.raw.set_state(at, to).await.map(drop)
     }
 
-    /// Commits every record that counts and adds the units of the plan that the queue lacks.
+    /// Adds the units of the plan that the queue lacks.
     pub(crate) async fn fill(&self, run: &Arc<Run>) -> Result<()> {
         let _one = run.filling.lock().await;
         if run.is_filled() {
@@ -308,19 +268,11 @@ impl QueueClient {
 
     /// The same in one generation. What fails inside is no fault of the queue.
     async fn fill_generation(&self, run: &Arc<Run>, at: RunRef) -> queue::Result<Result<()>> {
-        let mut from = Some(0);
-        while let Some(first) = from {
-            let (commits, next) = run.winners(first, COMMITS_PER_CALL_MAX);
-            if !commits.is_empty() {
-                self.raw.commit(&at, &commits).await?;
-            }
-            from = next;
-        }
         // If all dialogues have a record, the run needs no units except those of retries.
         if !run.table(DialogueTable::is_complete) {
             let mut next = self.raw.run(run.id()).await?.map_or(0, |status| status.next_unit.0);
-            // Coordinators of a fleet must agree on the numbers of units, whatever each of them has read of the log;
-            // completed dialogues are skipped when units are handed out. A single process leaves them out at once.
+            // The next leader of a fleet goes on with the numbers of units, whatever is answered by then; completed dialogues
+            // are skipped when units are handed out. A single process leaves them out at once.
             let done: Vec<bool> = match self.store.is_shared() {
                 true => Vec::new(),
                 false => run.table(|table| (0..table.len()).map(|slot| table.get(slot).is_some()).collect()),
@@ -342,7 +294,6 @@ impl QueueClient {
                 let added = self.raw.add_units(&at, UnitId(next), &chunk).await?;
                 next = added.next.0;
                 if !added.applied {
-                    // Another coordinator is adding them too.
                     units = units_from(next);
                 }
                 self.signal.touch();
@@ -375,51 +326,6 @@ impl QueueClient {
                 return Ok(());
             }
         }
-    }
-
-    /// Builds the queue of a run anew if it remembers records that the log lacks. Returns whether it does.
-    pub(crate) async fn forget_lost(&self, run: &Arc<Run>) -> Result<bool> {
-        if !self.store.is_shared() {
-            return Ok(false); // The queue of a single process is built from its log, and asked for nothing.
-        }
-        let generation = self.at(run).await?.generation;
-        let lost = self.lost(run).await?;
-        if lost == 0 {
-            return Ok(false);
-        }
-        tracing::warn!(
-            run = %run.id(),
-            dialogues = lost,
-            "the log lacks records that the queue remembers; the queue is built anew, and the dialogues are asked again"
-        );
-        if self.replace(run, generation).await? {
-            run.note_lost(lost);
-            let what = format!("the records of {lost} dialogues are lost; they are asked again");
-            let entry = HistoryEntry { at: machine::now(), who: COORDINATOR.to_owned(), what };
-            self.store.sink.append_history(run.id(), &entry).await?;
-        }
-        Ok(true)
-    }
-
-    /// The number of dialogues whose records the queue remembers and the log lacks.
-    async fn lost(&self, run: &Arc<Run>) -> Result<u64> {
-        let missing: Vec<Slot> =
-            run.table(|table| (0..table.len()).filter(|slot| table.get(*slot).is_none()).collect());
-        let mut remembered = Vec::new();
-        for slots in missing.chunks(COMMITS_PER_CALL_MAX) {
-            let keys: Vec<DialogueKey> = slots.iter().map(|slot| run.layout.key(*slot)).collect();
-            let keys = &keys;
-            let found = self.call(run, |queue, at| async move { queue.committed(&at, keys).await }).await?;
-            let found = slots.iter().zip(found).filter(|(_, found)| found.is_some());
-            remembered.extend(found.map(|(slot, _)| *slot));
-        }
-        if remembered.is_empty() {
-            return Ok(0);
-        }
-        // The queue is told of a record when it is in the log for good, so it is read now if it is there.
-        self.loaded.follow(run).await?;
-        let lost = run.table(|table| remembered.iter().filter(|slot| table.get(**slot).is_none()).count());
-        Ok(lost as u64)
     }
 
     /// Appends units for dialogues that are retried or were lost, behind those of the plan.

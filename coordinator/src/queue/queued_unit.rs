@@ -14,7 +14,7 @@ pub(crate) struct QueuedUnit {
     pub task: usize,
     /// The repetitions.
     pub iterations: Vec<Iteration>,
-    /// For a retry: ask failed dialogues again unless they have a record with a higher ticket than this.
+    /// The number of the retry, if it is one: failed dialogues are asked again unless they have a record behind it in the log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<u64>,
 }

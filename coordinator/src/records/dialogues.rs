@@ -7,7 +7,8 @@
 use std::collections::BTreeMap;
 
 use domain::control::CellView;
-use domain::{FailureCause, Mean, Standing};
+use domain::{FailureCause, Mean};
+use results::log::{EntryLocation, WinnerRank};
 
 use crate::plan::Plan;
 use crate::plan::numbering::{Numbering, Slot};
@@ -15,18 +16,16 @@ use crate::plan::numbering::{Numbering, Slot};
 /// The part of a record in the table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DialogueRow {
-    /// Its place in the order of commits.
-    pub ticket: u64,
+    /// Its place in the log.
+    pub location: EntryLocation,
     /// Its headline score, if the scores have one, or why there are no scores.
     pub outcome: Result<Option<f64>, FailureCause>,
-    /// Whether it arrived after the run had finished.
-    pub late: bool,
 }
 
 impl DialogueRow {
     /// Decides whether it counts.
-    pub fn standing(&self) -> Standing {
-        Standing::new(self.outcome.is_ok(), self.ticket).late(self.late)
+    pub fn rank(&self) -> WinnerRank {
+        WinnerRank::new(self.outcome.is_ok(), self.location)
     }
 }
 
@@ -38,10 +37,9 @@ pub struct DialogueTable {
     scored: u64,
     /// In the order of [`FailureCause::ALL`].
     failed: [u64; FailureCause::ALL.len()],
-    /// The highest ticket of dialogues that failed more than once; the one that counts has the lowest.
-    repeated: BTreeMap<Slot, u64>,
-    /// The highest ticket and generation seen, in winners and others.
-    highest_ticket: u64,
+    /// The last record of dialogues that failed more than once; the first one counts.
+    repeated: BTreeMap<Slot, EntryLocation>,
+    /// The highest generation seen, in winners and others.
     highest_generation: u64,
 }
 
@@ -53,20 +51,18 @@ impl DialogueTable {
             scored: 0,
             failed: [0; FailureCause::ALL.len()],
             repeated: BTreeMap::new(),
-            highest_ticket: 0,
             highest_generation: 0,
         }
     }
 
     /// Adds a record; returns whether it counts now.
     pub fn fold(&mut self, slot: Slot, entry: DialogueRow) -> bool {
-        self.highest_ticket = self.highest_ticket.max(entry.ticket);
         if let Some(counted) = self.get(slot) {
-            if counted.outcome.is_err() && entry.outcome.is_err() && entry.ticket != counted.ticket {
-                let latest = self.repeated.entry(slot).or_default();
-                *latest = entry.ticket.max(counted.ticket).max(*latest);
+            if counted.outcome.is_err() && entry.outcome.is_err() && entry.location != counted.location {
+                let later = entry.location.max(counted.location);
+                self.repeated.entry(slot).and_modify(|last| *last = later.max(*last)).or_insert(later);
             }
-            if !entry.standing().beats(counted.standing()) {
+            if entry.rank() >= counted.rank() {
                 return false;
             }
             *self.count(counted) -= 1;
@@ -87,9 +83,8 @@ impl DialogueTable {
         }
     }
 
-    /// Notes ticket and generation of a record, even of an unplanned dialogue: the queue must continue above them.
-    pub fn note(&mut self, ticket: u64, generation: u64) {
-        self.highest_ticket = self.highest_ticket.max(ticket);
+    /// Notes the generation of a record, even of an unplanned dialogue: the queue must continue above it.
+    pub fn note_generation(&mut self, generation: u64) {
         self.highest_generation = self.highest_generation.max(generation);
     }
 
@@ -98,11 +93,16 @@ impl DialogueTable {
         self.rows[slot]
     }
 
-    /// Whether a dialogue failed and has no record since the ticket `asked` was drawn.
-    pub fn is_to_ask_again(&self, slot: Slot, asked: u64) -> bool {
-        let latest = self.repeated.get(&slot).copied().unwrap_or(0);
-        let is_failed = |row: DialogueRow| row.outcome.is_err() && latest.max(row.ticket) < asked;
-        self.get(slot).is_some_and(is_failed)
+    /// Whether a dialogue failed and has no record behind `asked`.
+    pub fn is_to_ask_again(&self, slot: Slot, asked: EntryLocation) -> bool {
+        let last =
+            |row: DialogueRow| self.repeated.get(&slot).map_or(row.location, |last| *last.max(&row.location));
+        self.get(slot).is_some_and(|row| row.outcome.is_err() && last(row) < asked)
+    }
+
+    /// Where the record lies that counts, for every dialogue.
+    pub fn locations(&self) -> Vec<Option<EntryLocation>> {
+        self.rows.iter().map(|row| row.map(|row| row.location)).collect()
     }
 
     /// Number of dialogues.
@@ -128,11 +128,6 @@ impl DialogueTable {
     /// Whether every dialogue has a record.
     pub fn is_complete(&self) -> bool {
         self.scored + self.failed() == self.len() as u64
-    }
-
-    /// The highest ticket of all records; 0 if there are none.
-    pub fn highest_ticket(&self) -> u64 {
-        self.highest_ticket
     }
 
     /// The highest generation of all records; 0 if there are none.
@@ -165,9 +160,9 @@ impl DialogueTable {
 mod tests {
     use proptest::prelude::*;
 
-    use super::*;
-    use std::collections::BTreeMap;
+    use results::log::SegmentId;
 
+    use super::*;
     use crate::plan::{PlannedModel, PlannedTask};
 
     fn plan() -> Plan {
@@ -177,33 +172,38 @@ mod tests {
         Plan { models: vec![model("a"), model("b")], tasks: vec![task("s"), task("t")] }
     }
 
-    /// The rule in words, with nothing in common with the table but the plan: of the records in time the first scored one in
-    /// the order of tickets, else the first failed one; else the same of the late ones.
+    fn at(place: u64) -> EntryLocation {
+        EntryLocation { segment: SegmentId::first(1), offset: place, line: 0 }
+    }
+
+    /// The rule in words, with nothing in common with the table but the plan: the first scored record of the log, else the first
+    /// failed one.
     fn recomputed(records: &[(Slot, DialogueRow)], slot: Slot) -> Option<DialogueRow> {
         let of_slot = || records.iter().filter(|(at, _)| *at == slot).map(|(_, entry)| *entry);
-        let first = |late: bool, scored: bool| {
-            let alike = |entry: &DialogueRow| (entry.late, entry.outcome.is_ok()) == (late, scored);
-            of_slot().filter(alike).min_by_key(|entry| entry.ticket)
+        let first = |scored: bool| {
+            of_slot().filter(|entry| entry.outcome.is_ok() == scored).min_by_key(|entry| entry.location)
         };
-        [(false, true), (false, false), (true, true), (true, false)]
-            .into_iter()
-            .find_map(|(late, scored)| first(late, scored))
+        first(true).or(first(false))
     }
 
     #[test]
     fn a_failure_is_to_be_asked_again_until_there_is_a_later_record() {
-        let failed = |ticket| DialogueRow { ticket, outcome: Err(FailureCause::Timeout), late: false };
+        let failed = |place| DialogueRow { location: at(place), outcome: Err(FailureCause::Timeout) };
         let mut table = DialogueTable::new(2);
         table.fold(0, failed(5));
-        assert!(table.is_to_ask_again(0, 6) && !table.is_to_ask_again(0, 5) && !table.is_to_ask_again(1, 6));
+        assert!(
+            table.is_to_ask_again(0, at(6))
+                && !table.is_to_ask_again(0, at(5))
+                && !table.is_to_ask_again(1, at(6))
+        );
         // In any order, and however often.
-        for ticket in [9, 3, 9, 7] {
-            table.fold(0, failed(ticket));
+        for place in [9, 3, 9, 7] {
+            table.fold(0, failed(place));
         }
         assert_eq!(table.get(0), Some(failed(3)));
-        assert!(!table.is_to_ask_again(0, 8) && table.is_to_ask_again(0, 10));
-        table.fold(0, DialogueRow { ticket: 11, outcome: Ok(Some(1.0)), late: false });
-        assert!(!table.is_to_ask_again(0, 20));
+        assert!(!table.is_to_ask_again(0, at(8)) && table.is_to_ask_again(0, at(10)));
+        table.fold(0, DialogueRow { location: at(11), outcome: Ok(Some(1.0)) });
+        assert!(!table.is_to_ask_again(0, at(20)));
     }
 
     proptest! {
@@ -213,16 +213,15 @@ mod tests {
                 (0..12_usize, prop_oneof![
                     prop::option::of(0.0..1.0_f64).prop_map(Ok),
                     (0..FailureCause::ALL.len()).prop_map(|at| Err(FailureCause::ALL[at])),
-                ], any::<bool>()),
+                ]),
                 0..60,
             ),
             order in prop::collection::vec(0..60_usize, 0..180),
         ) {
-            // Tickets are unique, as the queue hands them out.
             let records: Vec<(Slot, DialogueRow)> = outcomes
                 .into_iter()
                 .enumerate()
-                .map(|(ticket, (slot, outcome, late))| (slot, DialogueRow { ticket: ticket as u64 * 7 % 61, outcome, late }))
+                .map(|(place, (slot, outcome))| (slot, DialogueRow { location: at(place as u64 * 7 % 61), outcome }))
                 .collect();
             let plan = plan();
             let layout = Numbering::of(&plan);
@@ -259,7 +258,7 @@ mod tests {
         let mut table = DialogueTable::new(layout.slots());
         let outcomes = [Ok(Some(0.5)), Ok(None), Err(FailureCause::JudgeUnparseable)];
         for (slot, outcome) in outcomes.into_iter().enumerate() {
-            table.fold(slot, DialogueRow { ticket: slot as u64, outcome, late: false });
+            table.fold(slot, DialogueRow { location: at(slot as u64), outcome });
             assert_eq!(table.get(slot).unwrap().outcome, outcome);
         }
         let cell = &table.cells(&plan, &layout)[0];
@@ -268,18 +267,18 @@ mod tests {
     }
 
     #[test]
-    fn a_dialogue_takes_32_bytes() {
-        assert_eq!(size_of::<Option<DialogueRow>>(), 32);
+    fn a_dialogue_takes_40_bytes() {
+        assert_eq!(size_of::<Option<DialogueRow>>(), 40);
     }
 
     #[test]
     fn a_fold_says_whether_the_record_counts_now() {
         let mut table = DialogueTable::new(1);
-        let failed = |ticket| DialogueRow { ticket, outcome: Err(FailureCause::Timeout), late: false };
-        let scored = |ticket| DialogueRow { ticket, outcome: Ok(Some(0.5)), late: false };
+        let failed = |place| DialogueRow { location: at(place), outcome: Err(FailureCause::Timeout) };
+        let scored = |place| DialogueRow { location: at(place), outcome: Ok(Some(0.5)) };
         assert!(table.fold(0, failed(5)) && !table.fold(0, failed(5)) && table.is_complete());
         assert!(table.fold(0, failed(4)) && table.fold(0, scored(9)) && !table.fold(0, failed(1)));
         assert!(table.fold(0, scored(8)) && !table.fold(0, scored(9)));
-        assert_eq!((table.scored(), table.failed(), table.highest_ticket()), (1, 0, 9));
+        assert_eq!((table.scored(), table.failed()), (1, 0));
     }
 }

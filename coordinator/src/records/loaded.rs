@@ -1,21 +1,22 @@
 //! The loaded runs of a coordinator.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use domain::control::RunPhase;
 use domain::{ErrorCode, RunId, ServiceError};
-use results::log::{LogTail, Parsed, TailPart};
+use results::Summary;
+use results::log::{LogItem, LogReader};
 use tokio::sync::OnceCell;
 
 use crate::errors::{Result, internal, not_found};
 use crate::health::Uptime;
 use crate::plan::planned::Planned;
-use crate::records::dialogues::DialogueTable;
+use crate::records::events::RunStateFile;
 use crate::records::packs::Packs;
 use crate::records::run::{FoldedRecord, Run};
-use crate::records::store::Store;
+use crate::records::store::{ListedState, Store};
 
 /// Maximum number of runs that stay loaded after they are over, because somebody may view them again.
 const LOADED_OVER_MAX: usize = 8;
@@ -98,12 +99,18 @@ impl LoadedRuns {
         live
     }
 
-    /// Forgets a run whose table is no longer valid, so that the next call reads its log again.
-    pub(crate) fn discard(&self, run: &Arc<Run>) {
-        let mut cells = self.cells();
-        if cells.get(run.id()).and_then(|cell| cell.get()).is_some_and(|known| Arc::ptr_eq(known, run)) {
-            cells.remove(run.id());
+    /// Forgets a run, so that the next call reads its log again. Its log is closed, after the records on their way.
+    pub(crate) async fn discard(&self, run: &Arc<Run>) {
+        {
+            let mut cells = self.cells();
+            if cells.get(run.id()).and_then(|cell| cell.get()).is_some_and(|known| Arc::ptr_eq(known, run)) {
+                cells.remove(run.id());
+            }
         }
+        let mut log = run.log.lock().await;
+        log.is_retired = true;
+        log.close().await;
+        log.lock = None;
     }
 
     /// Forgets the oldest unused runs that are over.
@@ -138,11 +145,11 @@ impl LoadedRuns {
         loaded
     }
 
-    /// Sees that a run is loaded as its newest manifest says. One that was extended meanwhile is forgotten, and read anew by
+    /// Sees that a run is loaded as its newest manifest says. One that was extended or begun anew is forgotten, and read anew by
     /// who asks for it next.
     ///
     /// # Errors
-    /// It was extended, or is not there any more.
+    /// It was, or is not there any more.
     pub(crate) async fn expect_newest(&self, run: &Arc<Run>) -> Result<()> {
         if !self.store.is_shared() {
             return Ok(()); // Nobody else extends it.
@@ -153,29 +160,9 @@ impl LoadedRuns {
         if newest.revision == run.manifest.revision && newest.created_at == run.manifest.created_at {
             return Ok(());
         }
-        self.discard(run);
-        let message = format!("run {} was extended elsewhere, or restored; it is read anew", run.id());
+        self.discard(run).await;
+        let message = format!("run {} was extended or begun anew; it is read anew", run.id());
         Err(ServiceError::new(ErrorCode::Unavailable, message))
-    }
-
-    /// Sees that a run is the one that was loaded. The runs of a judged benchmark that was removed and submitted again have the
-    /// names of before.
-    ///
-    /// # Errors
-    /// It is another one, and read anew by who asks for it next.
-    pub(crate) async fn expect_same(&self, run: &Arc<Run>) -> Result<()> {
-        if !self.store.is_shared() {
-            return Ok(()); // Nobody else removes it.
-        }
-        match self.store.manifest(run.id()).await? {
-            Some(newest) if newest.created_at != run.manifest.created_at => {
-                self.discard(run);
-                let message = format!("run {} was removed and begun anew; it is read anew", run.id());
-                Err(ServiceError::new(ErrorCode::Unavailable, message))
-            }
-            // What is not there any more is noticed by who reads its state.
-            _ => Ok(()),
-        }
     }
 
     /// A run as its newest manifest says.
@@ -187,15 +174,19 @@ impl LoadedRuns {
         }
     }
 
-    /// A run with everything that its log holds now.
-    pub(crate) async fn followed(&self, id: &RunId) -> Result<Arc<Run>> {
-        let run = self.known(id).await?;
-        match self.follow(&run).await {
-            // It was closed or reopened meanwhile: read it again.
-            Err(error) if error.code == ErrorCode::Unavailable && self.get(id).is_none() => {
-                self.known(id).await
-            }
-            followed => followed.map(|()| run),
+    /// The state of a run; `None` if it was never begun. It is loaded only where the sink does not have its state for lists.
+    pub(crate) async fn state(&self, id: &RunId) -> Result<Option<RunStateFile>> {
+        if let Some(run) = self.get(id) {
+            // What came late counts, too.
+            let counted =
+                |state: RunStateFile| if state.phase.is_over() { run.summed_up(state) } else { state };
+            return Ok(run.known_state().map(counted));
+        }
+        match self.store.listed_state(id).await? {
+            ListedState::NeverBegun => Ok(None),
+            // As the log says it.
+            ListedState::Known(state) => Ok(Some(RunStateFile { epoch: 0, ..state })),
+            ListedState::InTheLog => Ok(self.known(id).await?.known_state()),
         }
     }
 
@@ -203,82 +194,59 @@ impl LoadedRuns {
         let manifest = self.store.manifest(id).await?;
         let manifest = manifest.ok_or_else(|| not_found(format!("there is no run {id}")))?;
         let planned = Planned::again(&manifest, self.packs.of_run(&manifest).await?).await?;
-        let writer = self.store.new_writer();
         let after = self.store.sink.removed_generation(id).await?;
-        let build = move || Run::of(manifest, planned, writer, after).map(Arc::new);
+        let build = move || Run::of(manifest, planned, after).map(Arc::new);
         let run = service_kit::aside::run(build).await.map_err(internal)??;
-        self.follow(&run).await?;
-        let state = self.store.state(id).await?;
-        let complete = run.table(DialogueTable::is_complete);
-        match state {
-            Some(state) => {
-                run.set_phase(state.phase);
-                if state.fleet && self.store.is_shared() {
-                    run.attend();
-                }
-            }
-            // Whoever created it has not written its state yet, or died before.
-            None => run.set_phase(if complete { RunPhase::Finished } else { RunPhase::Active }),
+        self.read_on(&run).await?;
+        let (listed, known) = (self.store.listed_state(id).await?, run.known_state());
+        run.set_listed(match (&listed, &known) {
+            (ListedState::Known(listed), Some(known)) => listed.phase == known.phase,
+            (ListedState::NeverBegun, None) => true,
+            _ => false,
+        });
+        if self.store.is_shared() && known.is_some_and(|state| state.fleet) {
+            run.attend();
         }
         Ok(run)
     }
 
-    /// Reads new records of the log: all of them the first time, then those of other writers.
-    pub(crate) async fn follow(&self, run: &Arc<Run>) -> Result<()> {
-        let mut place = run.tail.lock().await;
-        let first = place.is_none();
-        if !first && !self.store.is_shared() {
-            return Ok(()); // Nobody else writes.
-        }
-        let mut tail = match place.take() {
-            Some(tail) => tail,
-            None => self.store.tail(run.id(), run.cipher.as_ref(), run.writer)?,
-        };
-        let (run_of, run, now) = (run, Arc::clone(run), self.clock.now());
-        let read = move || {
-            let result = read_on(&run, &mut tail, (!first).then_some(now));
-            (tail, result)
-        };
-        let (tail, result) = service_kit::aside::run(read).await.map_err(internal)?;
-        *place = Some(tail);
-        if result? {
-            return Ok(());
-        }
-        self.discard(run_of);
-        let message =
-            format!("run {} was finished or reopened elsewhere; reading its log again", run_of.id());
-        Err(ServiceError::new(ErrorCode::Unavailable, message))
+    /// Reads what the log of a run has got since it was last read here.
+    pub(crate) async fn read_on(&self, run: &Arc<Run>) -> Result<()> {
+        let (run, log) = (Arc::clone(run), self.store.sink.run_dir(run.id())?.log());
+        let read = move || read_log(&run, &log);
+        service_kit::aside::run(read).await.map_err(internal)?
     }
 }
 
-/// Adds new records; returns whether the table is still valid. `now` is given if they contribute to the rate.
-fn read_on(run: &Run, tail: &mut LogTail, now: Option<Duration>) -> Result<bool> {
-    let mut holds = true;
-    while let Some(part) = tail.poll().map_err(internal)? {
-        let mut lines = match part {
-            TailPart::Lines(lines) => lines,
-            TailPart::Sealed(seals) => {
-                holds &= run.learn(seals);
-                continue;
+/// Records that are read before they are taken in together.
+const RECORDS_AT_ONCE: usize = 512;
+
+fn read_log(run: &Run, log: &Path) -> Result<()> {
+    let mut position = run.read_to.lock().unwrap_or_else(PoisonError::into_inner);
+    let reader = LogReader::<Summary>::from(log, run.cipher.as_ref(), *position);
+    let mut reader = reader.map_err(internal)?;
+    let mut records = Vec::new();
+    for item in reader.by_ref() {
+        match item.map_err(internal)? {
+            LogItem::Record { location, record } => {
+                records.push(FoldedRecord { location, summary: *record });
+                if records.len() >= RECORDS_AT_ONCE {
+                    run.fold(std::mem::take(&mut records), None, |_, _, _| {});
+                }
             }
-            TailPart::Damage(damage) => {
+            LogItem::Event { location, json } => match serde_json::from_str(&json) {
+                Ok(event) => drop(run.fold_event(location, event)),
+                Err(error) => tracing::warn!(run = %run.id(), %error, "an event of the log is not known"),
+            },
+            LogItem::Damage(damage) => {
                 if damage.is_loss() {
                     run.note_damage();
                 }
                 tracing::warn!(run = %run.id(), %damage, "the record log is damaged; the dialogues in that place will be asked again");
-                continue;
-            }
-        };
-        let mut records = Vec::new();
-        while let Some(line) = lines.next() {
-            match line.parse() {
-                Ok(Parsed { ticket, record: summary, .. }) => records.push(FoldedRecord { ticket, summary }),
-                Err(error) => {
-                    tracing::warn!(run = %run.id(), %error, "a line of the record log is not a record");
-                }
             }
         }
-        run.fold(lines.end(), records, now, |_, _, _| {});
     }
-    Ok(holds)
+    run.fold(records, None, |_, _, _| {});
+    *position = Some(reader.position());
+    Ok(())
 }

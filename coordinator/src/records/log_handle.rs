@@ -1,11 +1,11 @@
-//! What a loaded run holds of its open log. Only the commit path opens it and sends records to it.
+//! What a loaded run holds of its open log. Only [`RecordLogs`](crate::runs::commit::RecordLogs) opens it.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use domain::exchange::Receipt;
 use results::Summary;
-use results::log::CommitThread;
+use results::log::{CommitQueue, CommitThread};
 use results::run_dir::RunLock;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
@@ -13,16 +13,29 @@ use crate::errors::Result;
 use crate::plan::numbering::Slot;
 use crate::records::lag::WaitingRecord;
 
-/// The commit path of a run's log, if opened.
+/// A run's log, if it is open for writing.
 #[derive(Default)]
 pub(crate) struct LogHandle {
-    pub committer: Option<Committer>,
+    pub open: Option<WritableLog>,
     /// Its thread, which closes the log after the last record.
     pub thread: Option<CommitThread>,
-    /// Whether it was opened before: a writer of a fleet opens once.
-    pub reopened: bool,
-    /// The lock, if there is only one writer.
+    /// The right to write the run.
     pub lock: Option<RunLock>,
+    /// Whether the run is forgotten or loaded anew: nobody opens its log here any more.
+    pub is_retired: bool,
+}
+
+/// An open log.
+#[derive(Clone)]
+pub(crate) struct WritableLog {
+    /// The epoch in which it is written.
+    pub epoch: u32,
+    /// Takes records. Bounded by the permits that each of them holds.
+    pub checked: mpsc::UnboundedSender<Checked>,
+    /// Takes events, one at a time.
+    pub queue: CommitQueue,
+    /// Set when the log has ended and must be reopened.
+    pub broken: Arc<AtomicBool>,
 }
 
 /// A checked delivery on its way to the log.
@@ -39,10 +52,18 @@ pub(crate) struct Checked {
     pub waiting: WaitingRecord,
 }
 
-/// The commit path of one run's log.
-pub(crate) struct Committer {
-    /// Bounded by the permits that each of them holds.
-    pub checked: mpsc::UnboundedSender<Checked>,
-    /// Set when the log has ended and must be reopened.
-    pub broken: Arc<AtomicBool>,
+impl LogHandle {
+    /// The log, if it can be written.
+    pub(crate) fn writable(&self) -> Option<&WritableLog> {
+        self.open.as_ref().filter(|open| !open.broken.load(Ordering::Acquire))
+    }
+
+    /// Closes the log, after the records on their way.
+    pub(crate) async fn close(&mut self) {
+        self.open = None;
+        if let Some(thread) = self.thread.take() {
+            // A panic of the thread was reported when it happened.
+            let _ = service_kit::aside::run(|| thread.join()).await;
+        }
+    }
 }

@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     fn record(outcome: OutcomeSummary, oddities: Vec<Oddity>) -> Summary {
-        let mut record = Summary::of(&results::testing::entry(1, "m", 0, true).record);
+        let mut record = Summary::of(&results::testing::record("m", 0, true));
         record.rounds[0].answer.oddities = oddities;
         record.provenance.task.scorer = "2".to_owned();
         Summary { outcome, ..record }

@@ -1,6 +1,7 @@
 //! A loaded run: its plan, which never changes, and its state.
 
-use std::path::Path;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -10,9 +11,10 @@ use domain::control::RunPhase;
 use domain::exchange::{RunMaterial, TaskUse};
 use domain::model::ModelSpec;
 use domain::{DialogueKey, Iteration, Priority, RunId};
-use queue::{Commit, Committed, RunRef, RunSpec};
-use results::log::{Ends, LogCipher, LogTail, Position, SealEvent, Seals, WriterId};
+use queue::{RunRef, RunSpec};
+use results::log::{EntryLocation, LogCipher, PlaceReader, ReadPosition};
 use results::{OutcomeSummary, RunManifest, Summary};
+use serde::de::DeserializeOwned;
 use tasks::TaskClass;
 
 use crate::errors::{Result, conflict, internal};
@@ -23,11 +25,10 @@ use crate::plan::numbering::{Numbering, Slot};
 use crate::plan::planned::Planned;
 use crate::plan::protection;
 use crate::records::dialogues::{DialogueRow, DialogueTable};
+use crate::records::events::{Retries, RunEvent, RunStateFile};
 use crate::records::log_handle::LogHandle;
-use crate::records::positions::{LogSource, RecordPositions};
 use crate::records::rate::{Rate, Speed};
 use crate::records::remarks::Remarks;
-use crate::records::retry::Rework;
 use crate::records::usage::{SpendingTable, UsageTable};
 
 /// A loaded run.
@@ -47,8 +48,6 @@ pub(crate) struct Run {
     pub cap: Option<Cap>,
     /// The cipher of its record log.
     pub cipher: Option<LogCipher>,
-    /// The name under which this coordinator writes the log.
-    pub writer: WriterId,
     /// Records of this generation or a lower one belong to runs of the same name that were removed.
     pub after: u64,
     state: Mutex<State>,
@@ -61,11 +60,11 @@ pub(crate) struct Run {
     pub joining: tokio::sync::Mutex<Option<u64>>,
     /// Held while units are added, for the whole plan or for a retry.
     pub filling: tokio::sync::Mutex<()>,
-    /// Held while the records of other writers are read.
-    pub tail: tokio::sync::Mutex<Option<LogTail>>,
-    /// Where its records lie, once somebody has looked at one of them.
-    pub places: Mutex<Option<RecordPositions>>,
-    /// The commit path of the log, opened with the first record.
+    /// Up to where its log was read.
+    pub read_to: Mutex<Option<ReadPosition>>,
+    /// Held while its state is changed.
+    pub changing: tokio::sync::Mutex<()>,
+    /// The log, once it is open for writing.
     pub log: tokio::sync::Mutex<LogHandle>,
 }
 
@@ -91,14 +90,17 @@ pub(crate) struct TaskRules {
 struct State {
     /// The current queue, once known.
     at: Option<RunRef>,
-    phase: RunPhase,
+    /// What its log said last of its state, where, and how often it said something.
+    known: Option<(EntryLocation, RunStateFile)>,
+    changes: u64,
+    /// Whether the sink has this state for lists.
+    is_listed: bool,
     /// Why this coordinator cannot tend it.
     trouble: Option<String>,
     /// Places of its log that this coordinator found damaged.
     damaged: u64,
-    /// Dialogues whose records this coordinator found to be lost, by what the queue remembered.
+    /// Dialogues with neither record nor unit, which this coordinator found.
     lost: u64,
-    rework: Rework,
 }
 
 /// What a model of a run has left to ask.
@@ -120,39 +122,21 @@ struct Table {
     usage: UsageTable,
     /// `None` where no cap can count it.
     spending: Option<SpendingTable>,
-    /// The seals, as far as they were read.
-    seals: Seals,
-    /// The positions up to which the log's segments are in the table.
-    folded: Ends,
+    retries: Retries,
 }
 
 /// A record of the log.
 pub(crate) struct FoldedRecord {
-    pub ticket: u64,
+    pub location: EntryLocation,
     pub summary: Summary,
 }
 
 /// Maximum valid generation. Redis counts exactly up to 2^53, and no run comes near this.
 const GENERATION_MAX: u64 = 1 << 52;
 
-/// A seal that is to be written.
-#[derive(Clone, Debug)]
-pub(crate) struct PendingSeal {
-    pub number: u32,
-    pub event: SealEvent,
-    /// The positions up to which the log's segments were in the table.
-    folded: Ends,
-}
-
-impl PendingSeal {
-    fn of(table: &Table, event: SealEvent) -> Self {
-        Self { number: table.seals.next(), event, folded: table.folded.clone() }
-    }
-}
-
 impl Run {
     /// Assembles a run from its manifest and plan. Reads the pack's tasks, so do not call it from async code.
-    pub(crate) fn of(manifest: RunManifest, planned: Planned, writer: WriterId, after: u64) -> Result<Self> {
+    pub(crate) fn of(manifest: RunManifest, planned: Planned, after: u64) -> Result<Self> {
         let Planned { configuration, pack, plan } = planned;
         let kind = |index: usize| {
             let task = &pack.tasks()[index];
@@ -184,11 +168,12 @@ impl Run {
             models: configuration.models,
             state: Mutex::new(State {
                 at: None,
-                phase: RunPhase::Active,
+                known: None,
+                changes: 0,
+                is_listed: true,
                 trouble: None,
                 damaged: 0,
                 lost: 0,
-                rework: Rework::Nothing,
             }),
             table: Mutex::new(Table {
                 aggregate: DialogueTable::new(layout.slots()),
@@ -197,15 +182,14 @@ impl Run {
                 remarks: Remarks::new(plan.models.len()),
                 usage: UsageTable::new(layout.slots(), plan.models.len()),
                 spending: is_counted.then(|| SpendingTable::new(plan.models.len())),
-                seals: Seals::default(),
-                folded: Ends::new(),
+                retries: Retries::default(),
             }),
             filled: AtomicBool::new(false),
             attended: AtomicBool::new(false),
             joining: tokio::sync::Mutex::default(),
             filling: tokio::sync::Mutex::default(),
-            tail: tokio::sync::Mutex::default(),
-            places: Mutex::default(),
+            read_to: Mutex::default(),
+            changing: tokio::sync::Mutex::default(),
             log: tokio::sync::Mutex::default(),
             manifest,
             plan,
@@ -214,19 +198,23 @@ impl Run {
             material,
             cap,
             cipher,
-            writer,
             after,
         })
-    }
-
-    /// Its record log in this folder.
-    pub(crate) fn log_source<'a>(&'a self, folder: &'a Path) -> LogSource<'a> {
-        LogSource { run: self.id(), folder, cipher: self.cipher.as_ref(), numbering: &self.layout }
     }
 
     /// Its name.
     pub(crate) fn id(&self) -> &RunId {
         &self.manifest.run
+    }
+
+    /// A record of its log, or a part of it, and its JSON. Blocks.
+    pub(crate) fn read<'r, R: DeserializeOwned>(
+        &self,
+        reader: &'r mut PlaceReader,
+        location: EntryLocation,
+    ) -> Result<(R, Cow<'r, str>)> {
+        let found = reader.read(location).map_err(internal)?;
+        found.ok_or_else(|| internal(format!("a record of run {} has moved", self.id())))
     }
 
     /// Its share beside others of its submitter.
@@ -248,20 +236,52 @@ impl Run {
         }
     }
 
+    /// What its log says of its state; `None` before it was begun.
+    pub(crate) fn known_state(&self) -> Option<RunStateFile> {
+        self.state().known.as_ref().map(|(_, state)| state.clone())
+    }
+
+    /// A state with the counts of this run, for lists.
+    pub(crate) fn summed_up(&self, state: RunStateFile) -> RunStateFile {
+        self.table(|table| RunStateFile { scored: table.scored(), failures: table.failures(), ..state })
+    }
+
+    /// The same, with a number that rises with every change.
+    pub(crate) fn numbered_state(&self) -> Option<(u64, RunStateFile)> {
+        let state = self.state();
+        state.known.as_ref().map(|(_, known)| (state.changes, known.clone()))
+    }
+
+    /// Its phase. A run that was never begun is as its records are.
     pub(crate) fn phase(&self) -> RunPhase {
-        self.state().phase
+        let known = self.state().known.as_ref().map(|(_, state)| state.phase);
+        let is_complete = || self.table(DialogueTable::is_complete);
+        known.unwrap_or_else(|| if is_complete() { RunPhase::Finished } else { RunPhase::Active })
     }
 
-    pub(crate) fn set_phase(&self, phase: RunPhase) {
-        self.state().phase = phase;
-    }
-
-    /// Notes how a run has ended that was over: another coordinator may have let it go on to another end meanwhile.
-    pub(crate) fn end_as(&self, phase: RunPhase) {
-        let mut state = self.state();
-        if state.phase.is_over() && phase.is_over() {
-            state.phase = phase;
+    /// Takes in an event that is durable in its log. Returns the number of a retry.
+    pub(crate) fn fold_event(&self, location: EntryLocation, event: RunEvent) -> Option<u64> {
+        match event {
+            RunEvent::State(known) => {
+                let mut state = self.state();
+                if state.known.as_ref().is_none_or(|(before, _)| *before < location) {
+                    state.known = Some((location, known));
+                    state.changes += 1;
+                }
+                None
+            }
+            RunEvent::Retried(units) => Some(self.lock_table().retries.note(location, &units, &self.layout)),
         }
+    }
+
+    /// Whether the sink has its state for lists.
+    pub(crate) fn is_listed(&self) -> bool {
+        self.state().is_listed
+    }
+
+    /// Notes whether it has.
+    pub(crate) fn set_listed(&self, is_listed: bool) {
+        self.state().is_listed = is_listed;
     }
 
     /// Why this coordinator cannot tend it, as last seen.
@@ -279,7 +299,7 @@ impl Run {
         self.state().damaged += 1;
     }
 
-    /// Notes that the records of so many dialogues are lost.
+    /// Notes that so many dialogues have neither record nor unit.
     pub(crate) fn note_lost(&self, dialogues: u64) {
         self.state().lost += dialogues;
     }
@@ -296,36 +316,28 @@ impl Run {
         (!told.is_empty()).then(|| format!("{}: what has no record is asked again", told.join(", ")))
     }
 
-    /// What of it is to be asked again.
-    pub(crate) fn rework(&self) -> Rework {
-        self.state().rework.clone()
+    /// The dialogues with a pending retry, with its number.
+    pub(crate) fn pending_retries(&self) -> BTreeMap<Slot, u64> {
+        let table = self.lock_table();
+        table.retries.pending(&table.aggregate)
     }
 
-    /// Notes what of it is to be asked again.
-    pub(crate) fn set_rework(&self, rework: Rework) {
-        self.state().rework = rework;
-    }
-
-    /// What each model has left, in the order of the plan; `None` if that cannot be said before its retries are read.
-    pub(crate) fn left(&self) -> Option<Vec<ModelLeft>> {
-        let rework = self.rework();
+    /// What each model has left, in the order of the plan.
+    pub(crate) fn left(&self) -> Vec<ModelLeft> {
+        let is_reworked = self.known_state().is_some_and(|state| state.rework);
         let table = self.lock_table();
         let planned = self.plan.models.iter().map(|model| model.dialogues(self.plan.tasks.len()));
         let unrecorded =
             planned.zip(&table.recorded).map(|(planned, recorded)| planned.saturating_sub(*recorded));
         let mut left: Vec<ModelLeft> =
             unrecorded.map(|unrecorded| ModelLeft { unrecorded, again: 0 }).collect();
-        match rework {
-            Rework::Nothing => {}
-            Rework::Unread => return None,
-            Rework::Read { asked, .. } => {
-                for (slot, asked) in asked {
-                    let (model, ..) = self.layout.place(slot);
-                    left[model].again += u64::from(table.aggregate.is_to_ask_again(slot, asked));
-                }
+        if is_reworked {
+            for slot in table.retries.pending(&table.aggregate).into_keys() {
+                let (model, ..) = self.layout.place(slot);
+                left[model].again += 1;
             }
         }
-        Some(left)
+        left
     }
 
     /// Whether the queue holds every unit of the plan that is needed.
@@ -359,6 +371,12 @@ impl Run {
         self.filled.store(false, Ordering::Release);
     }
 
+    /// Reads the table of its dialogues, and its retries.
+    pub(crate) fn asked<T>(&self, read: impl FnOnce(&DialogueTable, &Retries) -> T) -> T {
+        let table = self.lock_table();
+        read(&table.aggregate, &table.retries)
+    }
+
     /// Reads the table of its dialogues.
     pub(crate) fn table<T>(&self, read: impl FnOnce(&DialogueTable) -> T) -> T {
         read(&self.lock_table().aggregate)
@@ -390,8 +408,8 @@ impl Run {
     }
 
     /// The row of a record; `None` if its dialogue is not planned.
-    fn row(&self, place: Position, record: &FoldedRecord, seals: &Seals) -> Option<(Slot, DialogueRow)> {
-        let FoldedRecord { ticket, summary } = record;
+    fn row(&self, record: &FoldedRecord) -> Option<(Slot, DialogueRow)> {
+        let FoldedRecord { location, summary } = record;
         let slot = self.layout.slot_of(&summary.key)?;
         let (_, task, _) = self.layout.place(slot);
         // Scores may lack their headline, which is no zero.
@@ -399,29 +417,24 @@ impl Run {
             OutcomeSummary::Scored(scores) => Ok(self.tasks[task].class.headline_of(scores)),
             OutcomeSummary::Unscored { cause, .. } | OutcomeSummary::Failed { cause, .. } => Err(*cause),
         };
-        Some((slot, DialogueRow { ticket: *ticket, outcome, late: seals.is_late(place, *ticket) }))
+        Some((slot, DialogueRow { location: *location, outcome }))
     }
 
-    /// Adds durable records, all of which are before `place`, and passes those that count now to `counted`. `now` is given if
-    /// they contribute to the rate; records already in the log do not.
+    /// Adds durable records, and passes those that count now to `counted`. `now` is given if they contribute to the rate; records
+    /// already in the log do not.
     pub(crate) fn fold(
         &self,
-        place: Position,
         records: Vec<FoldedRecord>,
         now: Option<Duration>,
         mut counted: impl FnMut(Slot, DialogueRow, &Summary),
     ) {
         let mut guard = self.lock_table();
         let table = &mut *guard;
-        let folded = table.folded.entry(place.segment).or_default();
-        if folded.bytes < place.end.bytes {
-            *folded = place.end;
-        }
         for record in records {
             // An invalid generation says nothing about the queue; the record itself counts as for every reader.
             let generation = Some(record.summary.attempt.generation).filter(|given| *given <= GENERATION_MAX);
-            table.aggregate.note(record.ticket, generation.unwrap_or_default());
-            let Some((slot, row)) = self.row(place, &record, &table.seals) else { continue };
+            table.aggregate.note_generation(generation.unwrap_or_default());
+            let Some((slot, row)) = self.row(&record) else { continue };
             let (summary, used) = (&record.summary, record.summary.usage());
             let (model, ..) = self.layout.place(slot);
             if let Some(spending) = &mut table.spending {
@@ -439,76 +452,15 @@ impl Run {
         }
     }
 
-    /// Notes seals. Returns whether the table is still valid; if not, it disagrees with these seals, and the log must be read
-    /// again.
-    pub(crate) fn learn(&self, seals: Seals) -> bool {
-        let mut table = self.lock_table();
-        if seals.next() <= table.seals.next() {
-            return true; // Written by this coordinator.
-        }
-        let holds = seals.agree(&table.seals, &table.folded);
-        table.seals = seals;
-        holds
-    }
-
-    /// The seal that fixes which records count; `None` if that is fixed, or a dialogue has no record. It holds only once it is
-    /// [written](Self::seal): nobody may take a run for closed whose seal could not be.
-    pub(crate) fn closing(&self) -> Option<PendingSeal> {
-        let table = self.lock_table();
-        if table.seals.is_closed() || !table.aggregate.is_complete() {
-            return None;
-        }
-        Some(PendingSeal::of(&table, SealEvent::Closed(table.folded.clone())))
-    }
-
-    /// The seal from which on records with a higher ticket count again; `None` if the run is not closed.
-    pub(crate) fn reopening(&self, ticket: u64) -> Option<PendingSeal> {
-        let table = self.lock_table();
-        table.seals.is_closed().then(|| PendingSeal::of(&table, SealEvent::Reopened(ticket)))
-    }
-
-    /// Notes that a seal was written. `false` if records came, or other seals were read, since it was made: what they were judged
-    /// by is not what is written now, and the log must be read anew.
-    pub(crate) fn seal(&self, written: PendingSeal) -> bool {
-        let mut table = self.lock_table();
-        if table.seals.next() != written.number || table.folded != written.folded {
-            return false;
-        }
-        table.seals.push(written.event);
-        true
-    }
-
-    /// Whether the records that count are fixed.
-    pub(crate) fn is_closed(&self) -> bool {
-        self.lock_table().seals.is_closed()
-    }
-
     /// The specification with which the queue creates the run in this generation.
     pub(crate) fn spec(&self, config: &CoordinatorOptions, generation: u64) -> RunSpec {
-        let ticket_floor = self.table(DialogueTable::highest_ticket);
         RunSpec {
             run: self.id().clone(),
             plan_hash: self.manifest.plan_hash.clone(),
             lease_for: config.lease_for,
             max_strikes: config.max_strikes,
             generation,
-            ticket_floor,
         }
-    }
-
-    /// The winners among `limit` dialogues from `first` on, and where to continue; `None` at the end.
-    pub(crate) fn winners(&self, first: Slot, limit: usize) -> (Vec<Commit>, Option<Slot>) {
-        let end = (first + limit).min(self.layout.slots());
-        let found: Vec<(Slot, DialogueRow)> =
-            self.table(|table| (first..end).filter_map(|slot| Some((slot, table.get(slot)?))).collect());
-        let commits = found.into_iter().map(|(slot, row)| self.commit(slot, row)).collect();
-        (commits, (end < self.layout.slots()).then_some(end))
-    }
-
-    /// The commit of a record for the queue.
-    pub(crate) fn commit(&self, slot: Slot, row: DialogueRow) -> Commit {
-        let record = Committed { scored: row.outcome.is_ok(), ticket: row.ticket };
-        Commit { key: self.layout.key(slot), record }
     }
 
     /// The key of a dialogue of a unit.

@@ -5,20 +5,18 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
-use domain::control::RunPhase;
-use domain::{ErrorCode, FailureCause, RunId, ServiceError};
-use queue::RunState;
-use results::log::{LogCipher, LogOptions, LogTail, WriterId};
+use domain::{ErrorCode, RunId, ServiceError};
+use results::log::LogOptions;
 use results::run_dir::{FoundRun, RunLock};
 use results::sink::{OpenLog, SinkError};
 use results::{RunManifest, Sink};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 
 use crate::errors::{Result, conflict, internal, not_found};
 use crate::options::Scope;
 use crate::plan::protection;
-use crate::records::retry::Retry;
+use crate::records::events::RunStateFile;
 
 /// A document that is written in revisions, as it was read.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -28,50 +26,6 @@ pub(crate) struct Revised<D> {
     pub content: Option<D>,
 }
 
-/// The state of a run in the sink, written before the queue is updated.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct RunStateFile {
-    /// Never [`RunPhase::Preparing`].
-    pub phase: RunPhase,
-    /// Whether the run continues until no unit is left, because dialogues with a record are asked again: those of retries and
-    /// of requeued dead letters.
-    #[serde(default)]
-    pub rework: bool,
-    /// Whether it was submitted to a fleet; runs of a single process belong to it alone.
-    #[serde(default)]
-    pub fleet: bool,
-    /// Number of scored dialogues when it was over, for lists.
-    #[serde(default)]
-    pub scored: u64,
-    /// Number of failed dialogues then, by cause.
-    #[serde(default)]
-    pub failures: Vec<(FailureCause, u64)>,
-    /// The revision of the manifest of which everything was asked when it was finished; 0 where that is not known. Who extends
-    /// a finished run may die before the run goes on.
-    #[serde(default, skip_serializing_if = "is_unknown")]
-    pub finished_revision: u32,
-}
-
-fn is_unknown(revision: &u32) -> bool {
-    *revision == 0
-}
-
-impl RunStateFile {
-    /// Whether the run was extended to this revision when it was finished already.
-    pub(crate) fn is_behind(&self, revision: u32) -> bool {
-        self.phase == RunPhase::Finished && (1..revision).contains(&self.finished_revision)
-    }
-
-    pub(crate) fn queue_state(&self) -> RunState {
-        match self.phase {
-            RunPhase::Preparing | RunPhase::Active => RunState::Active,
-            RunPhase::Paused => RunState::Paused,
-            RunPhase::Cancelled => RunState::Cancelled,
-            RunPhase::Finished => RunState::Finished,
-        }
-    }
-}
-
 /// The sink, by the rules of a single process or of a fleet.
 pub(crate) struct Store {
     /// For operations that are the same for both.
@@ -79,6 +33,15 @@ pub(crate) struct Store {
     scope: Scope,
     /// By document: the newest revision that was seen, from which on a reading looks for newer ones.
     seen: Mutex<HashMap<String, u32>>,
+}
+
+/// What the sink's list says of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum ListedState {
+    NeverBegun,
+    Known(RunStateFile),
+    /// It is damaged, or somebody writes the run since: only the log knows.
+    InTheLog,
 }
 
 /// The folder of pipelines: a document is a file `PIPELINE.DOCUMENT`.
@@ -102,15 +65,6 @@ impl Store {
     /// Whether other coordinators may write the same runs.
     pub(crate) fn is_shared(&self) -> bool {
         self.scope == Scope::Fleet
-    }
-
-    /// The writer name for this coordinator's segments of a run. In a fleet it is new each time, because nobody appends to the
-    /// segments of a writer that may be dead.
-    pub(crate) fn new_writer(&self) -> WriterId {
-        match self.scope {
-            Scope::Local => WriterId::LOCK_HOLDER,
-            Scope::Fleet => WriterId::random(),
-        }
     }
 
     /// All runs by name, each with its newest manifest or the reason why it cannot be read.
@@ -170,31 +124,20 @@ impl Store {
         Ok(self.sink.revise_json(document, after + 1, content).await?)
     }
 
-    pub(crate) async fn state(&self, run: &RunId) -> Result<Option<RunStateFile>> {
-        Ok(self.revised_state(run).await?.content)
-    }
-
-    pub(crate) async fn revised_state(&self, run: &RunId) -> Result<Revised<RunStateFile>> {
-        self.newest(&self.sink.state_of(run)?).await
-    }
-
-    /// Writes the state that follows this revision; `false` if there is one already.
-    pub(crate) async fn revise_state(&self, run: &RunId, after: u32, state: &RunStateFile) -> Result<bool> {
-        Ok(self.sink.revise_state(run, after + 1, state).await?)
-    }
-
-    pub(crate) async fn put_retry(&self, run: &RunId, retry: &Retry) -> Result<()> {
-        let content = serde_json::to_vec(retry).map_err(internal)?;
-        Ok(self.sink.put_retry(run, &retry.name(), content.into()).await?)
-    }
-
-    /// The retries of a run, oldest first.
-    pub(crate) async fn retries(&self, run: &RunId) -> Result<Vec<Retry>> {
-        let read = |content: Bytes| {
-            serde_json::from_slice(&content)
-                .map_err(|error| internal(format!("run {run}: a retry cannot be read: {error}")))
+    /// The state of a run as the sink has it for lists.
+    pub(crate) async fn listed_state(&self, run: &RunId) -> Result<ListedState> {
+        let state = match self.sink.state::<RunStateFile>(run).await {
+            Ok(None) => return Ok(ListedState::NeverBegun),
+            Ok(Some(state)) => state,
+            Err(SinkError::Json { .. }) => return Ok(ListedState::InTheLog),
+            Err(error) => return Err(error.into()),
         };
-        self.sink.retries(run).await?.into_iter().map(read).collect()
+        let is_newest = self.sink.epoch(run).await?.is_none_or(|epoch| epoch == state.epoch);
+        Ok(if is_newest { ListedState::Known(state) } else { ListedState::InTheLog })
+    }
+
+    pub(crate) async fn put_state(&self, run: &RunId, state: &RunStateFile) -> Result<()> {
+        Ok(self.sink.put_state(run, state).await?)
     }
 
     /// Stores a document of a pipeline unless one of this name exists; returns whether it was stored.
@@ -272,12 +215,6 @@ impl Store {
         Ok(self.sink.list(PIPELINES).await?.iter().filter_map(first).collect())
     }
 
-    /// Follows a run's log beside this writer: records of others and, for the process of a local run, existing ones.
-    pub(crate) fn tail(&self, run: &RunId, cipher: Option<&LogCipher>, writer: WriterId) -> Result<LogTail> {
-        let except = (self.scope == Scope::Fleet).then_some(writer);
-        Ok(self.sink.tail(run, cipher, except)?)
-    }
-
     /// Locks a run for writing: for a single process alone, or for the coordinators of a fleet together.
     ///
     /// # Errors
@@ -294,15 +231,11 @@ impl Store {
         }
     }
 
-    pub(crate) async fn open_log(&self, manifest: &RunManifest, writer: WriterId) -> Result<OpenLog> {
+    /// Opens the log of a run for writing, in its next epoch.
+    pub(crate) async fn open_log(&self, manifest: &RunManifest) -> Result<OpenLog> {
         let cipher = protection::writing_cipher(manifest).map_err(|error| conflict(error.to_string()))?;
-        let options = LogOptions { writer, cipher, ..LogOptions::default() };
-        let log = self.sink.open_log(&manifest.run, options).await?;
-        if log.recovery.torn_bytes > 0 {
-            let (run, bytes) = (&manifest.run, log.recovery.torn_bytes);
-            tracing::warn!(%run, "skipping {bytes} bytes that a killed process had not finished writing");
-        }
-        Ok(log)
+        let options = LogOptions { cipher, ..LogOptions::default() };
+        Ok(self.sink.open_log(&manifest.run, options).await?)
     }
 
     /// A current or imminent problem of the sink.

@@ -7,25 +7,22 @@ use domain::{ErrorCode, FailureCause, RunId};
 
 use crate::errors::{Result, conflict};
 use crate::records::dialogues::DialogueTable;
-use crate::records::log_handle::LogHandle;
+use crate::records::events::RunStateFile;
 use crate::records::run::Run;
-use crate::records::store::RunStateFile;
 use crate::runs::Runs;
 use crate::runs::life::GoesOn;
 
 impl Runs {
     /// Pauses, resumes or cancels a run.
     pub(crate) async fn command(&self, id: &RunId, command: BenchmarkCommand) -> Result<Arc<Run>> {
-        let mut run = self.loaded.followed(id).await?;
-        self.logs.lock(&run).await?;
+        let mut run = self.loaded.known(id).await?;
         if command == BenchmarkCommand::Resume {
-            let phase = self.store.state(id).await?.map_or(run.phase(), |state| state.phase);
-            let is_done = |run: &Run| phase == RunPhase::Finished && run.table(DialogueTable::is_complete);
+            let is_done =
+                |run: &Run| run.phase() == RunPhase::Finished && run.table(DialogueTable::is_complete);
             if is_done(&run) && self.store.is_shared() {
                 // The disk may have lost what was read before.
-                self.loaded.discard(&run);
-                run = self.loaded.followed(id).await?;
-                self.logs.lock(&run).await?;
+                self.loaded.discard(&run).await;
+                run = self.loaded.known(id).await?;
             }
             if is_done(&run) {
                 return Ok(run);
@@ -45,7 +42,7 @@ impl Runs {
             | (RunPhase::Cancelled, phase @ RunPhase::Finished) => {
                 Err(conflict(format!("run {id} is {phase}")))
             }
-            _ => Ok(Some(RunStateFile { phase: to, ..self.summed_up(&run, state) })),
+            _ => Ok(Some(RunStateFile { phase: to, ..run.summed_up(state) })),
         })
         .await?;
         tracing::info!(run = %id, "{to}");
@@ -55,20 +52,17 @@ impl Runs {
     /// Queues failed dialogues again, except those with a pending retry. Units are added first; they are handed out when the
     /// run is active.
     pub(crate) async fn retry(&self, id: &RunId, causes: &[FailureCause]) -> Result<u64> {
-        let run = self.loaded.followed(id).await?;
-        self.logs.lock(&run).await?;
-        if !self.store.is_shared() {
-            self.logs.committer(&run).await?;
-        }
+        let run = self.loaded.known(id).await?;
+        self.logs.open(&run).await?;
         run.attend();
         let is_wanted = |table: &DialogueTable, slot| {
             let failure = table.get(slot).and_then(|entry| entry.outcome.err());
             failure.is_some_and(|cause| causes.is_empty() || causes.contains(&cause))
         };
-        let pending = self.pending_retries(&run).await?;
+        let pending = run.pending_retries();
         let dialogues = self.ask_again(&run, &pending, is_wanted).await?;
         // Pending retries are asked even if a coordinator died before it reported them.
-        if dialogues > 0 || pending.iter().any(|asked| *asked > 0) {
+        if dialogues > 0 || !pending.is_empty() {
             self.rework(&run).await?;
             tracing::info!(run = %id, dialogues, "failed dialogues are asked again");
         }
@@ -76,8 +70,9 @@ impl Runs {
     }
 
     /// Removes a run from sink and queue. With `force`, an active run is cancelled first, and a run that cannot be loaded is
-    /// removed too. Other coordinators notice within a round.
+    /// removed too.
     pub(crate) async fn remove(&self, id: &RunId, force: bool) -> Result<()> {
+        let _one = self.removing.lock().await;
         match self.loaded.known(id).await {
             Err(error) if error.code == ErrorCode::NotFound && self.store.sink.is_removed(id).await? => {}
             Err(error) if error.code == ErrorCode::NotFound => return Err(error),
@@ -85,10 +80,10 @@ impl Runs {
                 return Err(conflict(format!("{}; `--force` removes the run all the same", error.message)));
             }
             Err(_) => {
+                self.queue.expect_leading().await?;
                 self.store.sink.remove_run(id).await?;
             }
             Ok(run) => {
-                self.logs.lock(&run).await?;
                 if self.store.is_shared() {
                     let cancelled = self.change_state(&run, |state| match state.phase {
                         phase if phase.is_over() => Ok(None),
@@ -98,17 +93,16 @@ impl Runs {
                         _ => Ok(Some(RunStateFile { phase: RunPhase::Cancelled, ..state })),
                     });
                     match cancelled.await {
-                        // Its state cannot be read any more.
+                        // Its log cannot be written any more.
                         Err(error) if force && !error.code.is_transient() => {}
                         cancelled => drop(cancelled?),
                     }
-                } else {
-                    if !force {
-                        self.expect_removable(id).await?;
-                    }
-                    // Nobody else writes it; who removes it needs the lock.
-                    *run.log.lock().await = LogHandle::default();
+                } else if !force {
+                    self.expect_removable(id).await?;
                 }
+                self.queue.expect_leading().await?;
+                // Who removes it needs the lock.
+                self.loaded.discard(&run).await;
                 self.store.sink.remove_run(id).await?;
             }
         }
@@ -124,7 +118,7 @@ impl Runs {
     /// # Errors
     /// It is; or its state cannot be read.
     pub async fn expect_removable(&self, id: &RunId) -> Result<()> {
-        match self.store.state(id).await? {
+        match self.loaded.state(id).await? {
             Some(RunStateFile { fleet: true, phase, .. }) if !phase.is_over() => Err(conflict(format!(
                 "run {id} is {phase} in a fleet, which goes on with it when a coordinator starts: cancel it there first, \
                  with --fleet URL, or remove it all the same with `--force`"

@@ -1,8 +1,8 @@
-//! The path of records: ticket, log, queue, receipt.
+//! The path of records: log, table, receipt.
 //!
-//! This order makes a record count exactly once. The ticket is drawn first, so that all readers of the log agree on the
-//! order of records; the queue gets only records that are durable in the log; and the worker may drop a record only after
-//! both. Records of all workers are committed in common batches, several of them concurrently.
+//! A worker may drop a record only after it is durable in the log, written by whoever leads, which the log's claim says. Records of
+//! all workers are committed in common batches, several of them concurrently. The queue is not asked: records are taken in while it
+//! takes no writes.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
@@ -15,9 +15,8 @@ use domain::cut_text::ShortName;
 use domain::exchange::{Delivery, Receipt};
 use domain::record::limits::{UNREAD_BYTES_MAX, json_bytes};
 use domain::{ErrorCode, Record, RecordId, ServiceError};
-use queue::Commit;
 use results::Summary;
-use results::log::{CommitError, CommitQueue, envelope};
+use results::log::{CommitError, CommitQueue, LogLine, envelope};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use crate::errors::{Result, conflict, internal, invalid};
@@ -26,19 +25,20 @@ use crate::metrics;
 use crate::options::{BYTES_IN_FLIGHT_MAX, DELIVERIES_PER_CALL_MAX};
 use crate::plan::numbering::Slot;
 use crate::queue::client::QueueClient;
+use crate::records::events::{RunEvent, RunStateFile};
 use crate::records::lag::Lag;
 use crate::records::loaded::LoadedRuns;
-use crate::records::log_handle::{Checked, Committer, LogHandle};
+use crate::records::log_handle::{Checked, WritableLog};
 use crate::records::run::{FoldedRecord, Run};
 use crate::records::store::Store;
 
 /// The unit in which space for records is counted.
 const BYTES_PER_PERMIT: usize = 1024;
 
-/// Maximum number of records in a batch, well below the queue's maximum per call.
+/// Maximum number of records in a batch.
 const BATCH_MAX: usize = 512;
 
-/// Maximum number of concurrent batches of a run: one draws tickets, one is in the log, one in the queue, one returns.
+/// Maximum number of concurrent batches of a run: one is in the log, others come to it or return from it.
 const BATCHES_UNDER_WAY_MAX: usize = 4;
 
 /// Number of recently appended records whose ids are remembered: enough for longer than a worker takes to repeat a delivery.
@@ -48,31 +48,30 @@ const RECENT_RECORDS: usize = 32_768;
 /// arbitrary number would raise all later generations above it, until the queue cannot represent them any more.
 const GENERATIONS_AHEAD: u64 = 1 << 41;
 
-/// Tickets of recently appended records, so that a repeated delivery is not appended again.
+/// Recently appended records, so that a repeated delivery is not appended again.
 #[derive(Debug, Default)]
 struct RecentRecords {
     /// With a hash of the content, because equal ids do not prove equal content.
-    tickets: HashMap<RecordId, (u64, u64)>,
+    contents: HashMap<RecordId, u64>,
     hasher: RandomState,
     order: VecDeque<RecordId>,
 }
 
 impl RecentRecords {
-    fn get(&self, id: &RecordId, json: &str) -> Option<u64> {
-        let (ticket, content) = self.tickets.get(id)?;
-        (*content == self.hasher.hash_one(json)).then_some(*ticket)
+    fn has(&self, id: &RecordId, json: &str) -> bool {
+        self.contents.get(id).is_some_and(|content| *content == self.hasher.hash_one(json))
     }
 
-    fn insert(&mut self, id: &RecordId, json: &str, ticket: u64) {
+    fn insert(&mut self, id: &RecordId, json: &str) {
         let content = self.hasher.hash_one(json);
-        if self.tickets.insert(id.clone(), (ticket, content)).is_some() {
+        if self.contents.insert(id.clone(), content).is_some() {
             return;
         }
         self.order.push_back(id.clone());
         if self.order.len() > RECENT_RECORDS
             && let Some(oldest) = self.order.pop_front()
         {
-            self.tickets.remove(&oldest);
+            self.contents.remove(&oldest);
         }
     }
 }
@@ -90,16 +89,8 @@ pub(crate) struct RecordLogs {
     lag: Lag,
 }
 
-/// Starts the commit path of a run's log.
-fn start(commits: Weak<RecordLogs>, run: Weak<Run>, log: CommitQueue) -> Committer {
-    let (checked, waiting) = mpsc::unbounded_channel();
-    let broken = Arc::new(AtomicBool::new(false));
-    tokio::spawn(gather(commits, run, log, waiting, Arc::clone(&broken)));
-    Committer { checked, broken }
-}
-
 /// Combines waiting records into batches. While the maximum number of batches is running, more records accumulate, so
-/// batches grow with the load. Ends with the run's committer.
+/// batches grow with the load. Ends with the open log.
 async fn gather(
     commits: Weak<RecordLogs>,
     run: Weak<Run>,
@@ -118,11 +109,17 @@ async fn gather(
         let (log, broken) = (log.clone(), Arc::clone(&broken));
         tokio::spawn(async move {
             let result = commits.commit_batch(&run, &log, &batch, &broken).await;
+            let is_late = result.is_ok() && run.phase().is_over();
             for item in batch {
                 // The caller may have gone away.
                 let _ = item.receipt.send(result.clone().map(|()| Receipt::Stored));
             }
-            drop(turn);
+            // Whoever changes the state may wait for the end of this log.
+            drop((log, turn));
+            if is_late {
+                // What comes late counts, too. Where the list cannot be written now, a later round does it.
+                let _ = commits.list_end(&run).await;
+            }
         });
     }
 }
@@ -214,72 +211,96 @@ impl RecordLogs {
         };
         let checked =
             Checked { slot, summary, json, receipt, room, waiting: self.lag.begin(self.clock.now()) };
-        let committer = self.committer(&run).await.inspect_err(|error| {
+        let open = self.open(&run).await.inspect_err(|error| {
             if error.code == ErrorCode::NotFound {
                 self.loaded.forget(run.id());
             }
         })?;
-        committer
+        open.checked
             .send(checked)
             .map_err(|_| ServiceError::new(ErrorCode::Unavailable, "the record log was closed"))?;
         Ok(received)
     }
 
-    /// Takes the lock for writing a run, as long as it is loaded.
+    /// Takes the right to write a run, as long as it is loaded.
     ///
     /// # Errors
     /// A local process writes it; or, for a local process, a fleet does.
     pub(crate) async fn lock(&self, run: &Run) -> Result<()> {
-        self.take_lock(run, &mut *run.log.lock().await)
-    }
-
-    fn take_lock(&self, run: &Run, log: &mut LogHandle) -> Result<()> {
+        let mut log = run.log.lock().await;
         if log.lock.is_none() {
             log.lock = Some(self.store.lock(run.id())?);
         }
         Ok(())
     }
 
-    /// The commit path of a run's log, opened with the first record and reopened if it has ended.
-    pub(crate) async fn committer(
-        self: &Arc<Self>,
-        run: &Arc<Run>,
-    ) -> Result<mpsc::UnboundedSender<Checked>> {
+    /// The log of a run, opened for writing if it is not, or if it has ended.
+    ///
+    /// # Errors
+    /// Another process writes the run; this one does not lead the fleet; the sink cannot be written.
+    pub(crate) async fn open(self: &Arc<Self>, run: &Arc<Run>) -> Result<WritableLog> {
         let mut log = run.log.lock().await;
-        let open = |committer: &&Committer| !committer.broken.load(Ordering::Acquire);
-        if let Some(committer) = log.committer.as_ref().filter(open) {
-            return Ok(committer.checked.clone());
+        if let Some(open) = log.writable() {
+            return Ok(open.clone());
         }
-        self.take_lock(run, &mut log)?;
-        log.committer = None;
-        let writer = if log.reopened { self.store.new_writer() } else { run.writer };
-        let open = self.health.note_sink(self.store.open_log(&run.manifest, writer).await)?;
-        log.reopened = true;
-        log.thread = Some(open.thread);
-        // Now that the log is open: nobody may write what was asked for a run of before into it.
-        self.loaded.expect_same(run).await?;
-        let committer = start(Arc::downgrade(self), Arc::downgrade(run), open.queue);
-        let sender = committer.checked.clone();
-        log.committer = Some(committer);
-        Ok(sender)
+        if log.is_retired {
+            let message = format!("run {} is read anew", run.id());
+            return Err(ServiceError::new(ErrorCode::Unavailable, message));
+        }
+        log.close().await;
+        if log.lock.is_none() {
+            log.lock = Some(self.store.lock(run.id())?);
+        }
+        // Whoever was followed does not take the log from who leads now.
+        self.queue.expect_leading().await?;
+        let opened = self.health.note_sink(self.store.open_log(&run.manifest).await)?;
+        log.thread = Some(opened.thread);
+        // Whoever wrote it before may have done so until it was opened here.
+        self.loaded.read_on(run).await?;
+        let (checked, waiting) = mpsc::unbounded_channel();
+        let broken = Arc::new(AtomicBool::new(false));
+        let open = WritableLog { epoch: opened.epoch, checked, queue: opened.queue, broken };
+        let (queue, broken) = (open.queue.clone(), Arc::clone(&open.broken));
+        tokio::spawn(gather(Arc::downgrade(self), Arc::downgrade(run), queue, waiting, broken));
+        log.open = Some(open.clone());
+        Ok(open)
+    }
+
+    /// Appends an event to the log of a run, and takes it in. Returns the number of a retry.
+    pub(crate) async fn append(self: &Arc<Self>, run: &Arc<Run>, event: RunEvent) -> Result<Option<u64>> {
+        let open = self.open(run).await?;
+        let json = serde_json::to_string(&event).map_err(internal)?;
+        let (logs, run) = (Arc::clone(self), Arc::clone(run));
+        // A task of its own: what is in the log is taken in, also where the caller goes away meanwhile.
+        let appended = tokio::spawn(async move {
+            let appended = open.queue.commit_batch(vec![LogLine::Event(json.into())]).await;
+            let places = logs.health.note_sink(appended.map_err(|error| of_log(&error, &open.broken)))?;
+            Ok(places.first().and_then(|place| run.fold_event(*place, event)))
+        });
+        appended.await.map_err(internal)?
     }
 
     /// Closes the logs of all runs, after the records on their way. A later record opens its log again.
     pub(crate) async fn close_logs(&self) {
         for run in self.loaded.loaded() {
-            let thread = {
-                let mut log = run.log.lock().await;
-                log.committer = None;
-                log.thread.take()
-            };
-            if let Some(thread) = thread {
-                // A panic of the thread was reported when it happened.
-                let _ = service_kit::aside::run(|| thread.join()).await;
-            }
+            run.log.lock().await.close().await;
         }
     }
 
-    /// Ticket, log, queue.
+    /// Tells the sink's list how a run has ended by its log. Only who writes the log knows that nobody else goes on: where it ended,
+    /// a later round opens it and does this.
+    pub(crate) async fn list_end(&self, run: &Arc<Run>) -> Result<()> {
+        let _one = run.changing.lock().await;
+        run.set_listed(false);
+        let epoch = run.log.lock().await.writable().map(|open| open.epoch);
+        let (Some(epoch), Some(state)) = (epoch, run.known_state()) else { return Ok(()) };
+        let listed = RunStateFile { epoch, ..run.summed_up(state) };
+        run.set_listed(true);
+        let put = self.health.note_sink(self.store.put_state(run.id(), &listed).await);
+        put.inspect_err(|_| run.set_listed(false))
+    }
+
+    /// Log, then table.
     async fn commit_batch(
         &self,
         run: &Arc<Run>,
@@ -288,41 +309,24 @@ impl RecordLogs {
         broken: &AtomicBool,
     ) -> Result<()> {
         let begun = tokio::time::Instant::now();
-        let mut tickets: Vec<Option<u64>> = {
+        let fresh: Vec<&Checked> = {
             let recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
-            batch.iter().map(|item| recent.get(&item.summary.attempt.id, &item.json)).collect()
+            batch.iter().filter(|item| !recent.has(&item.summary.attempt.id, &item.json)).collect()
         };
-        let fresh = tickets.iter().filter(|ticket| ticket.is_none()).count() as u32;
-        if fresh > 0 {
-            let mut drawn =
-                self.queue.call(run, |queue, at| async move { queue.tickets(&at, fresh).await }).await?;
-            let mut lines = Vec::with_capacity(fresh as usize);
-            let mut found = Vec::with_capacity(fresh as usize);
-            let mut slots = Vec::with_capacity(fresh as usize);
-            for (ticket, item) in tickets.iter_mut().zip(batch) {
-                if ticket.is_none() {
-                    *ticket = drawn.next();
-                    let ticket = ticket.unwrap_or_default();
-                    lines.push((ticket, Arc::clone(&item.json)));
-                    found.push(FoldedRecord { ticket, summary: item.summary.clone() });
-                    slots.push(item.slot);
-                }
-            }
+        if !fresh.is_empty() {
+            let lines = fresh.iter().map(|item| LogLine::Record(Arc::clone(&item.json))).collect();
             let appending = tokio::time::Instant::now();
             let appended = log.commit_batch(lines).await;
             metrics::appended(appending.elapsed(), appended.is_ok());
-            let appended = appended.map_err(|error| {
-                if !error.is_disk_full() {
-                    broken.store(true, Ordering::Release);
-                }
-                of_log(&error)
+            let places = self.health.note_sink(appended.map_err(|error| of_log(&error, broken)))?;
+            let found = fresh.iter().zip(places);
+            let found =
+                found.map(|(item, location)| FoldedRecord { location, summary: item.summary.clone() });
+            let again: Vec<Slot> = run.table(|table| {
+                fresh.iter().map(|item| item.slot).filter(|slot| table.get(*slot).is_some()).collect()
             });
-            let place = self.health.note_sink(appended)?;
-            // Durable from here on: the table shows the content of the log, even if the queue cannot be updated now.
-            let again: Vec<Slot> =
-                run.table(|table| slots.into_iter().filter(|slot| table.get(*slot).is_some()).collect());
             let mut superseded = 0;
-            run.fold(place, found, Some(self.clock.now()), |slot, row, summary| {
+            run.fold(found.collect(), Some(self.clock.now()), |slot, row, summary| {
                 superseded += u64::from(again.contains(&slot));
                 let (model, task, _) = run.layout.place(slot);
                 let (model, task) = (&run.models[model].label, &run.plan.tasks[task].label);
@@ -330,18 +334,10 @@ impl RecordLogs {
             });
             metrics::repeated(superseded, (again.len() as u64).saturating_sub(superseded));
             let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
-            for (ticket, item) in tickets.iter().zip(batch) {
-                recent.insert(&item.summary.attempt.id, &item.json, ticket.unwrap_or_default());
+            for item in fresh {
+                recent.insert(&item.summary.attempt.id, &item.json);
             }
         }
-        // The queue gets the record that counts, which may not be the delivered one: late records change nothing.
-        let commits = batch.iter().filter_map(|item| {
-            let row = run.table(|table| table.get(item.slot))?;
-            Some(run.commit(item.slot, row))
-        });
-        let commits: Vec<Commit> = commits.collect();
-        let commits: &[Commit] = &commits;
-        self.queue.call(run, |queue, at| async move { queue.commit(&at, commits).await }).await?;
         metrics::committed(batch.len(), begun.elapsed());
         for item in batch {
             tracing::debug!(run = %run.id(), dialogue = %run.layout.key(item.slot), "a record is stored");
@@ -418,11 +414,13 @@ fn stored(json: &Arc<str>, record: &Record) -> std::result::Result<Arc<str>, Str
     Ok(read.into())
 }
 
-fn of_log(error: &CommitError) -> ServiceError {
+/// What a caller hears. After any error but a full disk the log has ended.
+fn of_log(error: &CommitError, broken: &AtomicBool) -> ServiceError {
     if error.is_disk_full() {
         let message = format!("{error}: make room for records, workers keep theirs until then");
         return ServiceError::new(ErrorCode::Full, message);
     }
+    broken.store(true, Ordering::Release);
     ServiceError::new(ErrorCode::Unavailable, format!("records cannot be stored: {error}"))
 }
 
@@ -435,12 +433,11 @@ mod tests {
         let mut recent = RecentRecords::default();
         let id = |n: usize| RecordId::new(n.to_string());
         for n in 0..=RECENT_RECORDS {
-            recent.insert(&id(n), "{}", n as u64);
-            recent.insert(&id(n), "{}", n as u64);
+            recent.insert(&id(n), "{}");
+            recent.insert(&id(n), "{}");
         }
-        assert_eq!(recent.get(&id(0), "{}"), None);
-        assert_eq!(recent.get(&id(1), "{}"), Some(1));
-        assert_eq!(recent.get(&id(1), "{ }"), None, "another record under the same id");
-        assert_eq!((recent.tickets.len(), recent.order.len()), (RECENT_RECORDS, RECENT_RECORDS));
+        assert!(!recent.has(&id(0), "{}") && recent.has(&id(1), "{}"));
+        assert!(!recent.has(&id(1), "{ }"), "another record under the same id");
+        assert_eq!((recent.contents.len(), recent.order.len()), (RECENT_RECORDS, RECENT_RECORDS));
     }
 }

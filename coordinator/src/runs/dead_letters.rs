@@ -18,7 +18,6 @@ use crate::errors::{Result, internal, not_found};
 use crate::options::DELIVERIES_PER_CALL_MAX;
 use crate::plan::numbering::Slot;
 use crate::queue::queued_unit::QueuedUnit;
-use crate::records::dialogues::DialogueTable;
 use crate::records::run::Run;
 use crate::runs::Runs;
 
@@ -89,11 +88,13 @@ impl Runs {
             let Some(model) = run.layout.model(&letter.model) else { continue };
             let slots = payload.iterations.iter().filter_map(|i| run.layout.slot(model, payload.task, *i));
             // A retry that killed its workers is over too.
-            let is_open = |table: &DialogueTable, slot| {
-                let again = payload.asked.is_some_and(|asked| table.is_to_ask_again(slot, asked));
-                again || table.get(slot).is_none()
-            };
-            let open: Vec<Slot> = run.table(|table| slots.filter(|slot| is_open(table, *slot)).collect());
+            let open: Vec<Slot> = run.asked(|table, retries| {
+                let is_open = |slot: &Slot| {
+                    let again = payload.asked.is_some_and(|asked| retries.is_pending(*slot, asked, table));
+                    again || table.get(*slot).is_none()
+                };
+                slots.filter(is_open).collect()
+            });
             for slot in open {
                 let record = poisoned(run, slot, &letter);
                 deliveries.push(Delivery::of(run.id().clone(), &record).map_err(internal)?);

@@ -1,4 +1,4 @@
-//! Creates and begins runs, and changes their state: first in the sink, then in the queue.
+//! Creates and begins runs, and changes their state: first in the log, then in the queue.
 
 use std::sync::Arc;
 
@@ -7,9 +7,8 @@ use domain::{ErrorCode, ServiceError};
 use results::RunManifest;
 
 use crate::errors::Result;
-use crate::records::retry::Rework;
-use crate::records::run::{PendingSeal, Run};
-use crate::records::store::{CHANGES_MAX, Revised, RunStateFile};
+use crate::records::events::{RunEvent, RunStateFile};
+use crate::records::run::Run;
 use crate::runs::Runs;
 
 /// Who lets a run go on.
@@ -24,29 +23,21 @@ pub(crate) enum GoesOn {
 }
 
 impl Runs {
-    /// Creates and begins a run. If another coordinator has created it, that run is begun.
+    /// Creates and begins a run. One that is there already is begun.
     pub(crate) async fn create(&self, manifest: RunManifest) -> Result<()> {
-        let created = self.store.sink.create_run(&manifest).await.map_err(ServiceError::from);
-        let is_ours = match created {
-            Err(error) if error.code == ErrorCode::Conflict => false,
-            created => self.health.note_sink(created).map(|_| true)?,
-        };
-        let run = match self.loaded.known(&manifest.run).await {
-            // Who was quicker is still writing it down: the next round finds it.
-            Err(error) if !is_ours && error.code == ErrorCode::NotFound => return Ok(()),
-            run => run?,
-        };
+        self.queue.expect_leading().await?;
+        match self.store.sink.create_run(&manifest).await.map_err(ServiceError::from) {
+            Err(error) if error.code == ErrorCode::Conflict => {}
+            created => drop(self.health.note_sink(created)?),
+        }
+        let run = self.loaded.known(&manifest.run).await?;
         self.begin(&run, GoesOn::Named).await.map(drop)
     }
 
     /// Makes this coordinator tend a run, and fills its queue; `false` if it does not go on.
     pub(crate) async fn begin(&self, run: &Arc<Run>, goes_on: GoesOn) -> Result<bool> {
-        self.logs.lock(run).await?;
         let fleet = self.store.is_shared();
-        if !fleet {
-            // Lock the run: a process that holds the lock is running it.
-            self.logs.committer(run).await?;
-        }
+        self.logs.open(run).await?;
         self.packs.keep(&run.material.pack_hash).await?;
         // A paused run of a single process was interrupted.
         let stays =
@@ -67,115 +58,53 @@ impl Runs {
         Ok(true)
     }
 
-    /// Changes the state of a run, then updates the queue: writes what `decide` makes of the newest state, unless that is
-    /// nothing, and returns it. `decide` is asked again where another command was quicker. Every change leaves a revision, also
-    /// one that changes nothing: who has decided by the state of before finds out.
+    /// Changes the state of a run to what `decide` makes of it, unless that is nothing, and tells the queue; returns the state. What
+    /// goes on is in the sink's list before the log says so, and what is over after that: who looks for runs that go on misses none.
     pub(crate) async fn change_state(
         &self,
         run: &Arc<Run>,
-        decide: impl Fn(RunStateFile) -> Result<Option<RunStateFile>>,
+        decide: impl FnOnce(RunStateFile) -> Result<Option<RunStateFile>>,
     ) -> Result<Option<RunStateFile>> {
-        for attempt in 0..CHANGES_MAX {
-            let Revised { revision, content } = self.store.revised_state(run.id()).await?;
-            // A run without a state is as its records are.
-            let state =
-                content.unwrap_or_else(|| RunStateFile { phase: run.phase(), ..RunStateFile::default() });
-            let is_finished = state.phase == RunPhase::Finished;
-            let state = match decide(state) {
-                Ok(Some(state)) => state,
-                nothing => {
-                    if is_finished && attempt > 0 {
-                        // Another coordinator has finished it, after it was reopened here for what is not wanted any more.
-                        self.close_again(run).await?;
-                    }
-                    return nothing;
-                }
-            };
-            if self.revise_state(run, revision, &state).await? {
-                return Ok(Some(state));
+        let state = {
+            let _one = run.changing.lock().await;
+            // What earlier writers said last is known once the log is open.
+            let epoch = self.logs.open(run).await?.epoch;
+            let known = run.known_state();
+            let known =
+                known.unwrap_or_else(|| RunStateFile { phase: run.phase(), ..RunStateFile::default() });
+            let Some(state) = decide(known)? else { return Ok(None) };
+            let state = RunStateFile { epoch: 0, ..state };
+            if !state.phase.is_over() {
+                let listed = RunStateFile { epoch, ..state.clone() };
+                self.health.note_sink(self.store.put_state(run.id(), &listed).await)?;
             }
+            run.set_listed(!state.phase.is_over());
+            self.logs.append(run, RunEvent::State(state.clone())).await?;
+            state
+        };
+        if state.phase.is_over() {
+            self.logs.list_end(run).await?;
         }
-        let message = format!("the state of run {} is being changed by others", run.id());
-        Err(ServiceError::new(ErrorCode::Unavailable, message))
+        run.attend();
+        let at = self.queue.at(run).await?;
+        // If the queue was joined just now, it has the state already.
+        if let Some(status) = self.health.note_queue(self.queue.raw().run(run.id()).await)? {
+            self.queue.set_state(run, &at, status.state, &state).await?;
+        }
+        self.signal.touch();
+        Ok(Some(state))
     }
 
-    /// Writes the state that follows this revision, then updates the queue; `false` if another command was quicker. A finished
-    /// run is reopened first.
-    pub(crate) async fn revise_state(
-        &self,
-        run: &Arc<Run>,
-        after: u32,
-        state: &RunStateFile,
-    ) -> Result<bool> {
-        if state.phase != RunPhase::Finished {
-            self.reopen(run).await?;
+    /// Writes the state of a run that was copied from elsewhere, as it was there.
+    pub(crate) async fn take_state(&self, run: &Arc<Run>, state: &RunStateFile) -> Result<()> {
+        if run.known_state().map(|known| known.phase) == Some(state.phase) {
+            // Its log was copied, too.
+            let epoch = self.store.sink.epoch(run.id()).await?.unwrap_or_default();
+            return self.store.put_state(run.id(), &RunStateFile { epoch, ..state.clone() }).await;
         }
-        if !self.health.note_sink(self.store.revise_state(run.id(), after, state).await)? {
-            return Ok(false);
-        }
-        if state.rework {
-            run.set_rework(Rework::Unread);
-        }
-        let (mut told, mut state) = (after + 1, state.clone());
-        for _ in 0..CHANGES_MAX {
-            run.set_phase(state.phase);
-            run.attend();
-            let at = self.queue.at(run).await?;
-            // If the queue was joined just now, it has the state already.
-            if let Some(status) = self.health.note_queue(self.queue.raw().run(run.id()).await)? {
-                self.queue.set_state(run, &at, status.state, &state).await?;
-            }
-            self.signal.touch();
-            // A later command may have spoken to the queue first.
-            match self.store.revised_state(run.id()).await? {
-                Revised { revision, content: Some(later) } if revision > told => {
-                    (told, state) = (revision, later);
-                }
-                _ => break,
-            }
-        }
-        Ok(true)
-    }
-
-    /// Lets new records of a run count, if those that count were fixed.
-    pub(crate) async fn reopen(&self, run: &Arc<Run>) -> Result<()> {
-        if !run.is_closed() {
-            return Ok(());
-        }
-        let ticket =
-            self.queue.call(run, |queue, at| async move { queue.tickets(&at, 1).await }).await?.start;
-        self.seals_seen.forget(run.id());
-        if let Some(reopening) = run.reopening(ticket)
-            && !self.seal(run, reopening).await?
-        {
-            let message = format!(
-                "run {} was reopened by another command, or got records meanwhile; ask again",
-                run.id()
-            );
-            return Err(ServiceError::new(ErrorCode::Unavailable, message));
-        }
-        Ok(())
-    }
-
-    /// Fixes the winners of a finished run anew, if a command reopened it that came too late to let it go on.
-    pub(crate) async fn close_again(&self, run: &Arc<Run>) -> Result<()> {
-        self.loaded.follow(run).await?;
-        if let Some(closing) = run.closing() {
-            self.seal(run, closing).await?;
-        }
-        Ok(())
-    }
-
-    /// Writes a seal, and notes it in the run. `false` if another coordinator was first, perhaps with other records, or if more was
-    /// read of the log meanwhile: then the run is forgotten, and what its seals say will be read with its log.
-    pub(crate) async fn seal(&self, run: &Arc<Run>, pending: PendingSeal) -> Result<bool> {
-        let written = self.store.sink.seal(run.id(), pending.number, pending.event.clone()).await;
-        let is_written = self.health.note_sink(written)?;
-        let holds = is_written && run.seal(pending);
-        if !holds {
-            self.loaded.discard(run);
-        }
-        Ok(holds)
+        let state = RunStateFile { epoch: 0, ..state.clone() };
+        self.logs.append(run, RunEvent::State(state)).await?;
+        self.logs.list_end(run).await
     }
 
     /// Makes a run active until no unit is left, even if every dialogue has a record.
@@ -186,10 +115,5 @@ impl Runs {
             Ok(Some(RunStateFile { phase, rework: true, fleet, ..state }))
         });
         changed.await.map(drop)
-    }
-
-    /// The state with the counts of a run, so that they can be shown without loading it.
-    pub(crate) fn summed_up(&self, run: &Run, state: RunStateFile) -> RunStateFile {
-        run.table(|table| RunStateFile { scored: table.scored(), failures: table.failures(), ..state })
     }
 }

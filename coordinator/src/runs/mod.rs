@@ -1,13 +1,12 @@
 //! The life of runs: their records are committed, they are paused, resumed, retried, finished and removed.
 //!
 //! `commit` stores records, `life` begins a run and changes its state, `commands` is what people ask for, `tend` the step of
-//! a run in each round, `retry` and `dead_letters` ask again or give up, `reopened` closes what was reopened for nothing.
+//! a run in each round; `retry` and `dead_letters` ask again or give up.
 
 pub(crate) mod commands;
 pub(crate) mod commit;
 pub(crate) mod dead_letters;
 pub(crate) mod life;
-pub(crate) mod reopened;
 pub(crate) mod retry;
 pub(crate) mod tend;
 
@@ -18,11 +17,10 @@ use crate::queue::client::QueueClient;
 use crate::queue::signal::WorkSignal;
 use crate::records::loaded::LoadedRuns;
 use crate::records::packs::Packs;
-use crate::records::seals_seen::SealsSeen;
 use crate::records::store::Store;
 use crate::runs::commit::RecordLogs;
 
-/// What may happen to a run. Every step may be done by any coordinator, and twice.
+/// What may happen to a run. Every step may be done twice.
 pub(crate) struct Runs {
     pub health: Arc<Health>,
     pub store: Arc<Store>,
@@ -31,5 +29,6 @@ pub(crate) struct Runs {
     pub queue: Arc<QueueClient>,
     pub signal: Arc<WorkSignal>,
     pub logs: Arc<RecordLogs>,
-    pub seals_seen: SealsSeen,
+    /// Held while a run is removed.
+    pub removing: tokio::sync::Mutex<()>,
 }

@@ -1,16 +1,19 @@
 //! The step of a run in each round.
 use std::sync::Arc;
 
-use domain::control::RunPhase;
+use domain::control::{HistoryEntry, RunPhase};
+use domain::machine;
 use queue::{ModelCounts, NewUnit, Reap, RunStatus};
 
 use crate::errors::Result;
 use crate::queue::queued_unit::new_unit;
 use crate::records::dialogues::DialogueTable;
-use crate::records::retry::Rework;
+use crate::records::events::RunStateFile;
 use crate::records::run::Run;
-use crate::records::store::{Revised, RunStateFile};
 use crate::runs::Runs;
+
+/// Who stands in the history of a run for what its coordinator found by itself.
+const COORDINATOR: &str = "coordinator";
 
 /// The next step of a run, decided by its counts.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,8 +27,8 @@ pub(crate) enum Due {
     FinishOrAskAgain,
 }
 
-/// Decides the next step. The counts must be older than the last reading of records; otherwise a record that arrived in
-/// between would look like a gap.
+/// Decides the next step. The counts must be older than the table; otherwise a record that arrived in between would look like a
+/// gap.
 pub(crate) fn due(table: &DialogueTable, rework: bool, filled: bool, counts: &[ModelCounts]) -> Due {
     let open: u64 = counts.iter().map(|counts| counts.pending + counts.leased).sum();
     match (table.is_complete(), open) {
@@ -40,16 +43,9 @@ pub(crate) fn due(table: &DialogueTable, rework: bool, filled: bool, counts: &[M
 impl Runs {
     /// Brings queue and log of a run together, and does the next step. `reaps` says whether leases may be taken over.
     pub(crate) async fn tend(&self, run: &Arc<Run>, status: Option<&RunStatus>, reaps: bool) -> Result<()> {
+        self.logs.open(run).await?;
         // The queue was read before the state: a command in between is not undone.
-        let Revised { revision, content } = self.store.revised_state(run.id()).await?;
-        let Some(state) = content else { return self.queue.expect(run).await };
-        if state.phase.is_over() {
-            // Whoever ended it may have read records that were not read here. Read them first, so that nobody sees the
-            // run change.
-            self.loaded.follow(run).await?;
-        }
-        run.set_phase(state.phase);
-        self.logs.lock(run).await?;
+        let Some((change, state)) = run.numbered_state() else { return self.queue.expect(run).await };
         let lost = |at: &queue::RunRef| status.is_none_or(|status| status.at != *at);
         let at = match run.at() {
             Some(at) if lost(&at) => self.queue.join(run, Some(at.generation)).await?,
@@ -59,7 +55,7 @@ impl Runs {
         if let Some(status) = status {
             self.queue.set_state(run, &at, status.state, &state).await?;
         }
-        if run.phase().is_over() {
+        if state.phase.is_over() {
             self.signal.touch();
             return Ok(());
         }
@@ -70,64 +66,38 @@ impl Runs {
             self.queue.reap(run, &Reap::Expired).await?;
         }
         let counts = self.queue.call(run, |queue, at| async move { queue.counts(&at).await }).await?;
-        self.loaded.follow(run).await?;
-        match state.rework {
-            true if run.rework().is_of(revision) => {}
-            true => run.set_rework(Rework::read(revision, &self.pending_retries(run).await?)),
-            false => run.set_rework(Rework::Nothing),
-        }
-        let to_do = state.rework && counts.iter().any(|counts| counts.pending + counts.leased > 0);
-        if to_do || !run.table(DialogueTable::is_complete) {
-            // Somebody asked for more while another coordinator was finishing it.
-            self.reopen(run).await?;
-        }
         let unrecorded = state.rework || !run.table(DialogueTable::is_complete);
         if unrecorded && counts.iter().any(|counts| counts.dead > 0) {
             self.record_dead(run).await?;
         }
         match run.table(|table| due(table, state.rework, run.is_filled(), &counts)) {
             Due::Nothing => Ok(()),
-            Due::Finish => self.finish(run, (revision, state), &counts).await,
-            Due::CloseGaps => match self.queue.forget_lost(run).await? {
-                true => Ok(()),
-                false => self.close_gaps(run).await,
-            },
+            Due::Finish => self.finish(run, change, &counts).await,
+            Due::CloseGaps => self.close_gaps(run).await,
             Due::FinishOrAskAgain => match self.queue_retries(run).await? {
                 true => Ok(()),
-                false => self.finish(run, (revision, state), &counts).await,
+                false => self.finish(run, change, &counts).await,
             },
         }
     }
 
-    /// Finishes a run, unless its state has changed since this revision.
-    async fn finish(
-        &self,
-        run: &Arc<Run>,
-        (revision, state): (u32, RunStateFile),
-        counts: &[ModelCounts],
-    ) -> Result<()> {
-        // A command that arrived since this round began takes precedence, here and when the state is written.
-        if self.store.revised_state(run.id()).await?.revision != revision {
-            return Ok(());
-        }
+    /// Finishes a run, unless its state has changed since this change: a command that came meanwhile takes precedence.
+    async fn finish(&self, run: &Arc<Run>, change: u64, counts: &[ModelCounts]) -> Result<()> {
         // A run that was extended is not finished, even if the process that extended it has died.
         self.loaded.expect_newest(run).await?;
-        // This fixes which records count. It comes first, so that nobody sees a finished run change.
-        if let Some(closing) = run.closing()
-            && !self.seal(run, closing).await?
-        {
-            return Ok(()); // The next round finishes it, by what its log says then.
+        let finished = self.change_state(run, |state| {
+            let is_same = run.numbered_state().is_some_and(|(now, _)| now == change);
+            let state = RunStateFile {
+                phase: RunPhase::Finished,
+                rework: false,
+                finished_revision: run.manifest.revision,
+                ..run.summed_up(state)
+            };
+            Ok(is_same.then_some(state))
+        });
+        if finished.await?.is_none() {
+            return Ok(());
         }
-        let state = RunStateFile {
-            phase: RunPhase::Finished,
-            rework: false,
-            finished_revision: run.manifest.revision,
-            ..self.summed_up(run, state)
-        };
-        if !self.revise_state(run, revision, &state).await? {
-            return Ok(()); // What it asks for is let in by the next round.
-        }
-        self.close_again(run).await?;
         tracing::info!(run = %run.id(), "finished");
         let left: u64 = counts.iter().map(|counts| counts.pending + counts.leased).sum();
         let dead: u64 = counts.iter().map(|counts| counts.dead).sum();
@@ -151,12 +121,18 @@ impl Runs {
         let units = units.collect::<Result<Vec<NewUnit>>>()?;
         let dialogues: u64 = units.iter().map(|unit| u64::from(unit.dialogues)).sum();
         tracing::warn!(run = %run.id(), dialogues, "dialogues have neither a record nor a unit; they are queued again");
-        self.queue.append_units(run, units).await
+        self.queue.append_units(run, units).await?;
+        run.note_lost(dialogues);
+        let what = format!("the records of {dialogues} dialogues are lost; they are asked again");
+        let entry = HistoryEntry { at: machine::now(), who: COORDINATOR.to_owned(), what };
+        Ok(self.store.sink.append_history(run.id(), &entry).await?)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use results::log::{EntryLocation, SegmentId};
+
     use super::*;
     use crate::records::dialogues::DialogueRow;
 
@@ -173,14 +149,13 @@ mod tests {
                 dead: 1,
                 done: 0,
                 backlog_dialogues: 0,
-                scored: 0,
-                failed: 0,
                 parked: None,
             }]
         };
+        let location = EntryLocation { segment: SegmentId::first(1), offset: 0, line: 0 };
         let open = DialogueTable::new(1);
         let mut full = open.clone();
-        full.fold(0, DialogueRow { ticket: 1, outcome: Ok(Some(1.0)), late: false });
+        full.fold(0, DialogueRow { location, outcome: Ok(Some(1.0)) });
         assert_eq!(due(&full, false, true, &counts(0, 0)), Due::Finish);
         assert_eq!(due(&full, false, true, &counts(3, 1)), Due::Finish);
         assert_eq!(due(&full, true, true, &counts(0, 1)), Due::Nothing);

@@ -26,7 +26,7 @@ async fn stored(coordinator: &Started, run: &RunId) -> Vec<String> {
     let mut items = coordinator.records(run);
     let mut stored = Vec::new();
     while let Some(item) = items.next().await {
-        if let ExportItem::Record { json, .. } = item.unwrap() {
+        if let ExportItem::Record(json) = item.unwrap() {
             stored.push(json.to_string());
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use domain::control::{BenchmarkCommand, BenchmarkView, Control, ModelView, Pace, RunPhase};
-use domain::exchange::{Delivery, Receipt, WorkExchange};
+use domain::exchange::{Receipt, WorkExchange};
 
 use super::ground::*;
 use super::worker::*;
@@ -18,7 +18,7 @@ fn shown(view: BenchmarkView) -> BenchmarkView {
 #[tokio::test]
 async fn two_coordinators_share_a_run_and_show_the_same() {
     let ground = Ground::new();
-    let (one, two) = (ground.coordinator(), ground.coordinator());
+    let (one, two) = ground.two_users();
     let run = one.submit(submission(30)).await.unwrap().run;
     two.tend().await.unwrap();
     let (mut worker, mut asked, mut turn) = (Worker::new("w"), Vec::new(), 0);
@@ -58,40 +58,9 @@ async fn two_coordinators_share_a_run_and_show_the_same() {
 }
 
 #[tokio::test]
-async fn two_coordinators_divide_alike_what_each_hands_out() {
-    let ground = Ground::new();
-    let both = [ground.coordinator(), ground.coordinator()];
-    let long = both[0].submit(submission(100)).await.unwrap().run;
-    let mut urgent = submission(20);
-    urgent.configuration["priority"] = 30.into();
-    let short = both[1].submit(urgent).await.unwrap().run;
-    for coordinator in &both {
-        coordinator.tend().await.unwrap();
-    }
-    let mut worker = Worker::new("w");
-    let (mut of_long, mut of_short) = (0, 0);
-    for coordinator in both.iter().cycle() {
-        worker.exchange(coordinator, 3).await;
-        for grant in std::mem::take(&mut worker.held) {
-            let records: Vec<Delivery> =
-                keys(&grant).into_iter().map(|key| scored(&grant.lease, &key)).collect();
-            *(if grant.lease.run == short { &mut of_short } else { &mut of_long }) += records.len();
-            coordinator.deliver(records).await.unwrap();
-            worker.finished.push(grant.lease);
-        }
-        if of_short == 80 {
-            break;
-        }
-    }
-    // A third of the other one's, but for a unit of each for each model at each coordinator.
-    let apart = 2 * 2 * 2 * 10;
-    assert!(of_long >= 10 && of_long <= 80 / 3 + apart, "{of_long} of {long}");
-}
-
-#[tokio::test]
 async fn what_one_is_told_the_other_does() {
     let ground = Ground::new();
-    let (one, two) = (ground.coordinator(), ground.coordinator());
+    let (one, two) = ground.two_users();
     let run = one.submit(submission(4)).await.unwrap().run;
     two.tend().await.unwrap();
     two.command(&run, BenchmarkCommand::Pause).await.unwrap();
@@ -177,7 +146,7 @@ async fn a_lost_queue_is_built_again_from_manifest_and_log() {
     ground.lose_queue();
 
     // Two at once find it gone.
-    let (one, two) = (ground.coordinator(), ground.coordinator());
+    let (one, two) = ground.two_users();
     let (first, second) = tokio::join!(one.tend(), two.tend());
     first.and(second).unwrap();
     // If both built it, one of the two queues has given way, and who built that one fills the other in its next round.
@@ -258,7 +227,7 @@ async fn a_finished_run_is_not_built_again_unless_it_is_needed() {
 #[tokio::test]
 async fn a_run_that_went_on_elsewhere_to_another_end_is_listed_with_what_it_got_there() {
     let ground = Ground::new();
-    let (one, two) = (ground.coordinator(), ground.coordinator());
+    let (one, two) = ground.two_users();
     let run = one.submit(submission(1)).await.unwrap().run;
     two.tend().await.unwrap();
     one.command(&run, BenchmarkCommand::Cancel).await.unwrap();

@@ -45,7 +45,7 @@ pub(super) async fn finish(coordinator: &Started, run: &RunId, worker: &mut Work
 #[tokio::test]
 async fn a_run_of_two_coordinators_is_extended_under_way_and_nothing_is_asked_twice() {
     let ground = Ground::new();
-    let (one, two) = (ground.coordinator(), ground.coordinator());
+    let (one, two) = ground.two_users();
     let run = one.submit(submission(4)).await.unwrap().run;
     two.tend().await.unwrap();
     let mut worker = Worker::new("w");
@@ -91,25 +91,6 @@ async fn a_run_of_two_coordinators_is_extended_under_way_and_nothing_is_asked_tw
 }
 
 #[tokio::test]
-async fn a_record_of_what_is_new_is_taken_by_who_has_not_heard_of_it() {
-    let ground = Ground::new();
-    let (one, two) = (ground.coordinator(), ground.coordinator());
-    let run = one.submit(submission(1)).await.unwrap().run;
-    two.tend().await.unwrap();
-    one.extend(&run, more()).await.unwrap();
-    let mut worker = Worker::new("w");
-    worker.exchange(&one, 50).await;
-    let new = |key: &DialogueKey| key.task.as_str() == "RdfFriendCount-xml-1";
-    let grant = worker.held.iter().find(|grant| keys(grant).iter().all(new)).unwrap();
-    let records: Vec<_> = keys(grant).iter().map(|key| scored(&grant.lease, key)).collect();
-    let first = two.deliver(records.clone()).await.unwrap();
-    let refused = |receipt: &Receipt| matches!(receipt, Receipt::Refused { .. });
-    assert!(matches!(first[0], Receipt::Later { .. }) && !first.iter().any(refused), "{first:?}");
-    two.tend().await.unwrap();
-    assert!(two.deliver(records).await.unwrap().iter().all(|receipt| *receipt == Receipt::Stored));
-}
-
-#[tokio::test]
 async fn a_finished_run_goes_on_with_what_is_new() {
     let ground = Ground::new();
     let coordinator = ground.coordinator();
@@ -117,15 +98,14 @@ async fn a_finished_run_goes_on_with_what_is_new() {
     let mut worker = Worker::new("w");
     assert_eq!(finish(&coordinator, &run, &mut worker).await.len(), 16);
     let before = winners(&coordinator, &run).await;
-    let other = ground.coordinator();
-    other.extend(&run, more()).await.unwrap();
+    coordinator.extend(&run, more()).await.unwrap();
     coordinator.tend().await.unwrap();
     let asked = finish(&coordinator, &run, &mut worker).await;
     assert_eq!(asked.len(), MORE - 16);
-    let after = winners(&other, &run).await;
+    let after = winners(&coordinator, &run).await;
     assert!(before.iter().all(|(key, record)| after[key] == *record), "what was recorded stays");
     // The same again changes nothing.
-    let again = other.extend(&run, more()).await.unwrap();
+    let again = coordinator.extend(&run, more()).await.unwrap();
     assert_eq!((again.phase, again.planned), (RunPhase::Finished, MORE as u64));
     assert!(!ground.data.path().join(format!("runs/{run}/manifest-3.json")).exists());
 }
@@ -134,14 +114,13 @@ async fn a_finished_run_goes_on_with_what_is_new() {
 async fn who_extends_and_dies_at_any_step_loses_nothing() {
     for polls in (1..).step_by(2) {
         let ground = Ground::new();
-        let (one, two) = (ground.coordinator(), ground.coordinator());
-        let run = one.submit(submission(4)).await.unwrap().run;
-        two.tend().await.unwrap();
-        let mut worker = Worker::new("w");
-        worker.exchange(&two, 5).await;
         let dying = ground.coordinator();
+        let run = dying.submit(submission(4)).await.unwrap().run;
+        let mut worker = Worker::new("w");
+        worker.exchange(&dying, 5).await;
         let whole = killed_after(polls, pin!(dying.extend(&run, more()))).await;
         drop(dying);
+        let (one, two) = ground.two_users();
         // What was written down is done, whoever noticed; and who asks again gets the rest.
         let mut asked = Vec::new();
         for _ in 0..3 {
@@ -169,7 +148,7 @@ async fn who_extends_and_dies_at_any_step_loses_nothing() {
 #[tokio::test]
 async fn of_two_extensions_at_once_one_counts() {
     let ground = Ground::new();
-    let (one, two) = (ground.coordinator(), ground.coordinator());
+    let (one, two) = ground.two_users();
     let run = one.submit(submission(2)).await.unwrap().run;
     two.tend().await.unwrap();
     let (first, second) = tokio::join!(one.extend(&run, submission(3)), two.extend(&run, submission(5)));

@@ -25,11 +25,6 @@ impl FailingSink {
     pub(super) fn fail(&self, fails: impl FnMut(&'static str) -> bool + Send + 'static) {
         *self.0.lock().unwrap() = Some(Box::new(fails));
     }
-
-    /// Lets no call fail.
-    pub(super) fn recover(&self) {
-        *self.0.lock().unwrap() = None;
-    }
 }
 
 impl Interposed for FailingSink {

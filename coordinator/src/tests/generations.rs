@@ -92,7 +92,7 @@ async fn a_queue_that_comes_back_from_an_older_state_is_rebuilt() {
 #[tokio::test]
 async fn coordinators_that_find_an_older_state_at_once_agree_on_one_queue() {
     let (ground, store) = ground_of_a_copied_queue();
-    let (one, two) = (ground.coordinator(), ground.coordinator());
+    let (one, two) = ground.two_users();
     let (run, mut first, _) = begun(&one).await;
     two.tend().await.unwrap();
     let older = store.copy();
@@ -209,7 +209,7 @@ async fn who_is_cut_off_before_hearing_that_a_queue_is_built_builds_the_next_one
     let queue = Arc::clone(&ground.queue);
     let mute = Arc::new(MuteQueue { queue, is_mute: AtomicBool::new(false), has_built: Notify::new() });
     ground.queue = Arc::clone(&mute) as Arc<dyn QueueStore>;
-    let (one, two) = (ground.coordinator(), ground.coordinator());
+    let (one, two) = ground.two_users();
     let (run, mut first, before) = begun(&one).await;
     ground.queue.forget_run(&run).await.unwrap();
     mute.is_mute.store(true, Ordering::Relaxed);

@@ -47,6 +47,12 @@ impl Ground {
         self.coordinator_with(config())
     }
 
+    /// A coordinator with two who use it at the same time.
+    pub fn two_users(&self) -> (Arc<Started>, Arc<Started>) {
+        let one = self.coordinator();
+        (Arc::clone(&one), one)
+    }
+
     pub fn coordinator_with(&self, config: CoordinatorOptions) -> Arc<Started> {
         start(config, Arc::clone(&self.queue), self.data.path())
     }
@@ -155,7 +161,7 @@ pub async fn winners(coordinator: &Started, run: &RunId) -> BTreeMap<DialogueKey
     let mut winners = BTreeMap::new();
     let mut order = Vec::new();
     while let Some(item) = items.next().await {
-        let ExportItem::Record { json, .. } = item.unwrap() else { panic!("one manifest only") };
+        let ExportItem::Record(json) = item.unwrap() else { panic!("one manifest only") };
         let record: Record = serde_json::from_str(&json).unwrap();
         order.push(record.key.clone());
         assert!(winners.insert(record.key.clone(), record).is_none(), "one winner per dialogue");
@@ -172,14 +178,15 @@ pub async fn recomputed(coordinator: &Started, view: &BenchmarkView) -> Benchmar
     let folder = coordinator.parts().store.sink.run_dir(&view.run).unwrap().log();
     let mut table = DialogueTable::new(run.layout.slots());
     let index = results::log::WinnerIndex::build(&folder, None, 0, |damage| panic!("{damage}")).unwrap();
-    for entry in index.records(&folder, None).unwrap() {
-        let entry = entry.unwrap();
-        let slot = run.layout.slot_of(&entry.record.key).unwrap();
-        let outcome = match &entry.record.outcome {
+    for record in index.records(&folder, None).unwrap() {
+        let record = record.unwrap();
+        let slot = run.layout.slot_of(&record.key).unwrap();
+        let outcome = match &record.outcome {
             domain::Outcome::Scored { scores, .. } => Ok(scores["f1"].as_f64().unwrap()),
             domain::Outcome::Unscored { cause, .. } | domain::Outcome::Failed { cause, .. } => Err(*cause),
         };
-        table.fold(slot, DialogueRow { ticket: entry.ticket, outcome: outcome.map(Some), late: false });
+        let location = index.get(&record.key).unwrap().location();
+        table.fold(slot, DialogueRow { location, outcome: outcome.map(Some) });
     }
     BenchmarkView {
         scored: table.scored(),

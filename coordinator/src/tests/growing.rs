@@ -52,7 +52,7 @@ async fn finished(coordinator: &Started, name: &RunId) -> bool {
 async fn a_finished_pipeline_goes_on_with_what_is_new_at_every_coordinator() {
     let (expected, of_all) = directly().await;
     let ground = Ground::new();
-    let (one, two) = (ground.coordinator(), ground.coordinator());
+    let (one, two) = ground.two_users();
     let name = one.submit(submission(&["m", "n"])).await.unwrap().run;
     let mut asked = Asked::default();
     finish(&one, &name, &mut asked).await;
@@ -91,7 +91,7 @@ async fn a_pipeline_is_extended_while_models_and_judges_are_at_work() {
     // So many rounds are done before: nothing, answers, grades, reviews.
     for rounds in 0..4 {
         let ground = Ground::new();
-        let (one, two) = (ground.coordinator(), ground.coordinator());
+        let (one, two) = ground.two_users();
         let name = one.submit(submission(&["m", "n"])).await.unwrap().run;
         two.tend().await.unwrap();
         let mut asked = Asked::default();

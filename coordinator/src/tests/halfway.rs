@@ -28,7 +28,7 @@ async fn a_command_whose_coordinator_dies_over_it_reaches_all_runs_of_a_judged_b
     for command in [BenchmarkCommand::Pause, BenchmarkCommand::Cancel, BenchmarkCommand::Resume] {
         for polls in (1..).step_by(5) {
             let ground = Ground::new();
-            let (one, two) = (ground.coordinator(), ground.coordinator());
+            let (one, two) = ground.two_users();
             let name = one.submit(pipelines::submission(&["m", "n"])).await.unwrap().run;
             if command == BenchmarkCommand::Resume {
                 one.command(&name, BenchmarkCommand::Cancel).await.unwrap();
@@ -38,7 +38,7 @@ async fn a_command_whose_coordinator_dies_over_it_reaches_all_runs_of_a_judged_b
             two.tend().await.unwrap();
             let phase = phase(&two, &name).await;
             for run in two.parts().benchmarks.own_runs(&name).await.unwrap() {
-                let state = two.parts().store.state(&run).await.unwrap().unwrap();
+                let state = two.parts().loaded.state(&run).await.unwrap().unwrap();
                 assert_eq!(state.phase, phase, "{run} after {polls} polls of {command:?}");
             }
             if whole {
@@ -93,7 +93,7 @@ async fn a_run_that_is_over_is_over_in_the_queue_whoever_died_over_its_end() {
 #[tokio::test]
 async fn coordinators_agree_how_a_run_ended_that_went_on_after_another_end() {
     let ground = Ground::new();
-    let (one, two) = (ground.coordinator(), ground.coordinator());
+    let (one, two) = ground.two_users();
     let run = one.submit(submission(1)).await.unwrap().run;
     two.tend().await.unwrap();
     let mut worker = Worker::new("w");

@@ -45,14 +45,14 @@ impl File {
             Self::LaterManifest => document("manifest-2"),
             Self::State => last_of(&data.join("pipelines"), &format!("{name}.state")),
             Self::History => last_of(&data.join("pipelines"), &format!("{name}.history-")),
-            Self::StateOfRun => last_of(&of_run(""), "state"),
+            Self::StateOfRun => of_run("state.json"),
             Self::ManifestOfRun => of_run("manifest.json"),
         }
     }
 
-    /// Whether the benchmark goes on without it. A coordinator reads the manifest of a run once.
+    /// Whether the benchmark goes on without it. A coordinator reads the manifest of a run once, and the log knows its state.
     fn is_dispensable(self, restarts: bool) -> bool {
-        self == Self::History || (self == Self::ManifestOfRun && !restarts)
+        matches!(self, Self::History | Self::StateOfRun) || (self == Self::ManifestOfRun && !restarts)
     }
 
     /// Whether the list, which looks at no run of a judged benchmark, shows at once what is wrong.

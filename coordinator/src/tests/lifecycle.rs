@@ -348,12 +348,13 @@ async fn a_run_that_was_created_and_never_begun_says_so_and_is_begun_by_who_resu
     let coordinator = ground.coordinator();
     let run = coordinator.submit(submission(2)).await.unwrap().run;
     // The coordinator died between the two: the manifest is there, and nothing else.
-    let states = std::fs::read_dir(ground.data.path().join("runs").join(run.as_str())).unwrap().flatten();
-    for file in states.filter(|file| file.file_name().to_string_lossy().starts_with("state")) {
-        std::fs::remove_file(file.path()).unwrap();
-    }
     coordinator.parts().queue.raw().forget_run(&run).await.unwrap();
     drop(coordinator);
+    let folder = ground.data.path().join("runs").join(run.as_str());
+    std::fs::remove_file(folder.join("state.json")).unwrap();
+    for file in std::fs::read_dir(folder.join("log")).unwrap().flatten() {
+        std::fs::remove_file(file.path()).unwrap();
+    }
     let coordinator = ground.coordinator();
     coordinator.tend().await.unwrap();
     let view = coordinator.view(&run).await.unwrap();

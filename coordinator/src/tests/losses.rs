@@ -180,29 +180,3 @@ async fn a_run_goes_on_from_a_folder_of_before_though_the_queue_has_seen_more() 
         assert_eq!(coordinator.view(&run).await.unwrap().generation, generation, "it is built anew once");
     }
 }
-
-#[tokio::test]
-async fn coordinators_that_find_the_same_loss_agree_on_one_queue() {
-    for (ground, _server) in grounds() {
-        let first = ground.coordinator();
-        let run = submitted(&first).await;
-        answer_some(&first).await;
-        first.close_logs().await;
-        drop(first);
-        flip_a_bit(ground.data.path(), &run);
-
-        let (one, two) = (ground.coordinator(), ground.coordinator());
-        for _ in 0..ROUNDS {
-            let (first, second) = tokio::join!(one.tend(), two.tend());
-            first.and(second).unwrap();
-            let mut asked = Vec::new();
-            Worker::new("w").work_off(&one, &mut asked).await;
-        }
-        let [first, second] = [one.view(&run).await.unwrap(), two.view(&run).await.unwrap()];
-        assert_eq!((first.phase, first.scored), (RunPhase::Finished, PLANNED));
-        assert_eq!((second.phase, second.scored), (first.phase, first.scored));
-        let claims = ground.data.path().join("runs").join(run.as_str()).join("generations");
-        let built = fs::read_dir(claims).unwrap().count();
-        assert!((2..=3).contains(&built), "each builds it once at most: {built}");
-    }
-}

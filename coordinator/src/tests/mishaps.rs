@@ -119,7 +119,7 @@ async fn a_new_run_of_the_same_configuration_does_not_wait_for_one_that_cannot_b
     let coordinator = ground.coordinator();
     let bad = coordinator.submit(submission(4)).await.unwrap().run;
     drop(coordinator);
-    std::fs::write(ground.data.path().join("runs").join(bad.as_str()).join("state.json"), "{").unwrap();
+    std::fs::write(ground.data.path().join("runs").join(bad.as_str()).join("manifest.json"), "{").unwrap();
     let coordinator = ground.coordinator();
     assert_ne!(coordinator.submit(submission(4)).await.unwrap().run, bad);
 }
@@ -180,7 +180,7 @@ async fn nothing_is_acknowledged_into_a_folder_that_was_removed() {
 #[tokio::test]
 async fn a_run_that_is_removed_is_gone_everywhere_and_its_late_records_are_refused() {
     let ground = Ground::new();
-    let (one, two) = (ground.coordinator(), ground.coordinator());
+    let (one, two) = ground.two_users();
     let (run, mut worker) = under_way(&one).await;
     two.tend().await.unwrap();
     assert_eq!(two.deliver(vec![record(&worker, 0)]).await.unwrap(), [Receipt::Stored]);

@@ -25,5 +25,4 @@ mod racing;
 mod sealed;
 mod submitting;
 mod unwritable;
-mod unwritten_seals;
 mod worker;

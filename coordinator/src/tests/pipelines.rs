@@ -237,7 +237,7 @@ async fn a_coordinator_that_is_killed_at_any_step_of_a_boundary_changes_no_verdi
 #[tokio::test]
 async fn two_coordinators_that_derive_at_once_create_every_run_once() {
     let ground = Ground::new();
-    let (one, two) = (ground.coordinator(), ground.coordinator());
+    let (one, two) = ground.two_users();
     let name = one.submit(submission(&["m", "n"])).await.unwrap().run;
     let mut asked = Asked::default();
     for _ in 0..ROUNDS_MAX {

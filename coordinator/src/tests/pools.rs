@@ -33,7 +33,7 @@ fn states(release: &str, pools: Vec<PoolState>) -> PoolStates {
 #[tokio::test]
 async fn a_view_says_what_the_pools_of_its_models_do_and_nothing_that_is_a_minute_old() {
     let ground = Ground::new();
-    let (coordinator, other) = (ground.coordinator(), ground.coordinator());
+    let (coordinator, other) = ground.two_users();
     let run = coordinator.submit(submission(2)).await.unwrap().run;
     let blocked = async || {
         let view = other.view(&run).await.unwrap();

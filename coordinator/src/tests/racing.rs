@@ -1,4 +1,4 @@
-//! Two coordinators that change the same at the same time: whatever step of the one the other comes upon, the outcome is that
+//! Two users who change the same at the same time: whatever step of the one the other comes upon, the outcome is that
 //! of one after the other.
 
 use std::collections::BTreeSet;
@@ -34,9 +34,23 @@ pub(super) async fn interrupted<T>(
         future.as_mut().poll(context).map(|value| done = Some(value))
     })
     .await;
-    between.await;
+    let is_done = done.is_some();
+    // What happens in between may wait for what the future holds: then it goes on.
+    let mut between = pin!(between);
+    poll_fn(|context| {
+        if between.as_mut().poll(context).is_ready() {
+            return Poll::Ready(());
+        }
+        if done.is_none()
+            && let Poll::Ready(value) = future.as_mut().poll(context)
+        {
+            done = Some(value);
+        }
+        Poll::Pending
+    })
+    .await;
     match done {
-        Some(value) => (value, true),
+        Some(value) => (value, is_done),
         None => (future.await, false),
     }
 }
@@ -49,7 +63,7 @@ async fn phase(coordinator: &Started, run: &RunId) -> RunPhase {
 async fn a_cancelled_run_stays_so_whoever_submits_the_same_meanwhile() {
     for polls in 1.. {
         let ground = Ground::new();
-        let (one, two) = (ground.coordinator(), ground.coordinator());
+        let (one, two) = ground.two_users();
         let run = one.submit(submission(1)).await.unwrap().run;
         two.tend().await.unwrap();
         let cancel = async { two.command(&run, BenchmarkCommand::Cancel).await.unwrap() };
@@ -75,7 +89,7 @@ async fn a_cancelled_run_stays_so_whoever_submits_the_same_meanwhile() {
 async fn a_pipeline_that_is_cancelled_and_submitted_at_once_is_one_of_both_with_all_its_runs() {
     for polls in 1.. {
         let ground = Ground::new();
-        let (one, two) = (ground.coordinator(), ground.coordinator());
+        let (one, two) = ground.two_users();
         let name = one.submit(pipelines::submission(&["m", "n"])).await.unwrap().run;
         two.tend().await.unwrap();
         let cancel = async { two.command(&name, BenchmarkCommand::Cancel).await.unwrap() };
@@ -105,7 +119,7 @@ async fn expect_one_of_both(one: &Started, two: &Started, name: &RunId, polls: u
 async fn a_pipeline_that_is_submitted_while_it_is_cancelled_is_one_of_both_with_all_its_runs() {
     for polls in (1..).step_by(3) {
         let ground = Ground::new();
-        let (one, two) = (ground.coordinator(), ground.coordinator());
+        let (one, two) = ground.two_users();
         let name = one.submit(pipelines::submission(&["m", "n"])).await.unwrap().run;
         two.tend().await.unwrap();
         let submit = async { one.submit(pipelines::submission(&["m", "n"])).await.unwrap() };
@@ -123,7 +137,7 @@ async fn a_pipeline_that_is_submitted_while_it_is_cancelled_is_one_of_both_with_
 async fn a_run_that_is_extended_in_its_last_round_is_asked_everything() {
     for polls in 1.. {
         let ground = Ground::new();
-        let (one, two) = (ground.coordinator(), ground.coordinator());
+        let (one, two) = ground.two_users();
         let run = one.submit(submission(1)).await.unwrap().run;
         two.tend().await.unwrap();
         let (mut worker, mut asked) = (Worker::new("w"), Vec::new());
@@ -145,7 +159,7 @@ async fn a_run_that_is_extended_in_its_last_round_is_asked_everything() {
 async fn what_is_acknowledged_while_a_run_is_extended_is_not_asked_again() {
     for polls in 1.. {
         let ground = Ground::new();
-        let (one, two) = (ground.coordinator(), ground.coordinator());
+        let (one, two) = ground.two_users();
         let run = one.submit(submission(1)).await.unwrap().run;
         two.tend().await.unwrap();
         let mut worker = Worker::new("w");
@@ -172,15 +186,14 @@ async fn a_command_that_meets_a_new_generation_at_any_step_is_carried_out() {
     for command in [BenchmarkCommand::Resume, BenchmarkCommand::Pause, BenchmarkCommand::Cancel] {
         for polls in 0.. {
             let ground = Ground::new();
-            let (one, two) = (ground.coordinator(), ground.coordinator());
+            let (one, two) = ground.two_users();
             let run = one.submit(submission(1)).await.unwrap().run;
             if command == BenchmarkCommand::Resume {
                 one.command(&run, BenchmarkCommand::Pause).await.unwrap();
             }
             two.tend().await.unwrap();
-            let of_one = one.parts().loaded.known(&run).await.unwrap();
-            let generation = of_one.at().unwrap().generation;
-            let replace = async { assert!(one.parts().queue.replace(&of_one, generation).await.unwrap()) };
+            let generation = ground.queue.run(&run).await.unwrap().unwrap().at.generation;
+            let replace = async { assert!(ground.queue.forget_run(&run).await.unwrap()) };
             let (done, whole) = interrupted(polls, two.command(&run, command), replace).await;
             done.unwrap_or_else(|error| panic!("{command:?} after {polls} polls: {error}"));
             for coordinator in [&one, &two] {
@@ -188,8 +201,9 @@ async fn a_command_that_meets_a_new_generation_at_any_step_is_carried_out() {
                 let wanted = command_of(phase(coordinator, &run).await);
                 assert_eq!(wanted, command, "after {polls} polls");
             }
-            let queued = ground.queue.run(&run).await.unwrap().unwrap();
-            assert!(queued.at.generation > generation);
+            // What is over needs no queue.
+            let queued = ground.queue.run(&run).await.unwrap();
+            assert!(queued.is_none_or(|queued| queued.at.generation > generation || whole));
             if command == BenchmarkCommand::Resume {
                 let mut asked = Vec::new();
                 Worker::new("w").work_off(&two, &mut asked).await;
@@ -206,7 +220,7 @@ async fn a_command_that_meets_a_new_generation_at_any_step_is_carried_out() {
 async fn a_retry_that_meets_a_new_generation_at_any_step_asks_everything_again() {
     for polls in 0.. {
         let ground = Ground::new();
-        let (one, two) = (ground.coordinator(), ground.coordinator());
+        let (one, two) = ground.two_users();
         let run = one.submit(submission(1)).await.unwrap().run;
         two.tend().await.unwrap();
         let mut worker = Worker::new("w");
@@ -217,9 +231,7 @@ async fn a_retry_that_meets_a_new_generation_at_any_step_asks_everything_again()
             worker.finished.push(grant.lease);
         }
         worker.exchange(&two, 0).await;
-        let of_one = one.parts().loaded.followed(&run).await.unwrap();
-        let generation = of_one.at().unwrap().generation;
-        let replace = async { assert!(one.parts().queue.replace(&of_one, generation).await.unwrap()) };
+        let replace = async { assert!(ground.queue.forget_run(&run).await.unwrap()) };
         let (retried, whole) = interrupted(polls, two.retry(&run, &[]), replace).await;
         assert_eq!(retried.unwrap(), 4, "after {polls} polls");
         let asked = finish_by_rounds(&two, &run).await;
@@ -257,7 +269,7 @@ async fn finish_by_rounds(coordinator: &Started, run: &RunId) -> BTreeSet<Dialog
 async fn what_is_retried_in_the_last_round_of_a_run_counts() {
     for polls in 1.. {
         let ground = Ground::new();
-        let (one, two) = (ground.coordinator(), ground.coordinator());
+        let (one, two) = ground.two_users();
         let run = one.submit(submission(1)).await.unwrap().run;
         two.tend().await.unwrap();
         let mut worker = Worker::new("w");
@@ -281,7 +293,7 @@ async fn what_is_retried_in_the_last_round_of_a_run_counts() {
 
 /// A pipeline after so many rounds at another coordinator than the one that has it from a user.
 async fn judged(ground: &Ground, rounds: usize) -> (Arc<Started>, Arc<Started>, RunId, Asked) {
-    let (one, two) = (ground.coordinator(), ground.coordinator());
+    let (one, two) = ground.two_users();
     let name = one.submit(pipelines::submission(&["m", "n"])).await.unwrap().run;
     let mut asked = Asked::default();
     for _ in 0..rounds {
@@ -323,7 +335,7 @@ async fn a_pipeline_that_is_extended_in_its_last_round_is_asked_everything() {
 #[tokio::test]
 async fn a_judged_benchmark_that_is_removed_and_submitted_again_is_another_one() {
     let ground = Ground::new();
-    let (one, two) = (ground.coordinator(), ground.coordinator());
+    let (one, two) = ground.two_users();
     let name = one.submit(pipelines::submission(&["m"])).await.unwrap().run;
     two.tend().await.unwrap();
     let mut worker = Worker::new("w");
@@ -334,14 +346,10 @@ async fn a_judged_benchmark_that_is_removed_and_submitted_again_is_another_one()
     one.remove(&name, true).await.unwrap();
     assert_eq!(one.submit(pipelines::submission(&["m"])).await.unwrap().run, name);
 
-    // The other coordinator has heard of neither. What was asked before answers nothing that is asked now.
-    let receipts = two.deliver(vec![late.clone()]).await;
-    assert!(receipts.is_err_and(|error| error.code.is_transient()), "it is offered again");
+    // What was asked before answers nothing that is asked now.
+    let receipts = two.deliver(vec![late.clone()]).await.unwrap();
+    assert!(matches!(&receipts[..], [Receipt::Refused { .. }]), "{receipts:?}");
     two.tend().await.unwrap();
-    for coordinator in [&one, &two] {
-        let receipts = coordinator.deliver(vec![late.clone()]).await.unwrap();
-        assert!(matches!(&receipts[..], [Receipt::Refused { .. }]), "{receipts:?}");
-    }
     assert_eq!(worker.exchange(&two, 0).await.lost, [grant.lease]);
     let mut asked = Asked::default();
     let view = pipelines::finish(&two, &name, &mut asked).await;
@@ -457,7 +465,8 @@ async fn a_removal_over_which_a_coordinator_died_is_ended_by_another_one() {
         let ground = Ground::new();
         let (one, two, name, _) = judged(&ground, 1).await;
         let whole = pipelines::killed_after(polls, one.remove(&name, true)).await;
-        drop(one);
+        drop((one, two));
+        let two = ground.coordinator();
         two.tend().await.unwrap();
         // It is there as it was, or gone, the last documents perhaps not, which nobody can read; and who submits it again
         // has it as a whole.

@@ -25,7 +25,7 @@ async fn runs_in(ground: &Ground) -> Vec<RunId> {
 async fn a_run_that_two_coordinators_are_sent_at_once_is_one() {
     for polls in 1.. {
         let ground = Ground::new();
-        let (one, two) = (ground.coordinator(), ground.coordinator());
+        let (one, two) = ground.two_users();
         let mut theirs = None;
         let between = async { theirs = Some(two.submit(submission(1)).await.unwrap().run) };
         let (mine, whole) = interrupted(polls, one.submit(submission(1)), between).await;
@@ -45,7 +45,7 @@ async fn a_run_that_two_coordinators_are_sent_at_once_is_one() {
 async fn who_dies_over_a_submission_leaves_one_run_to_who_is_sent_it_next() {
     for polls in 1.. {
         let ground = Ground::new();
-        let (one, two) = (ground.coordinator(), ground.coordinator());
+        let (one, two) = ground.two_users();
         let whole = killed_after(polls, one.submit(submission(1))).await;
         drop(one);
         let run = two.submit(submission(1)).await.unwrap().run;
@@ -61,7 +61,7 @@ async fn who_dies_over_a_submission_leaves_one_run_to_who_is_sent_it_next() {
 #[tokio::test]
 async fn a_submission_of_what_is_over_or_removed_begins_another_run() {
     let ground = Ground::new();
-    let (one, two) = (ground.coordinator(), ground.coordinator());
+    let (one, two) = ground.two_users();
     let first = one.submit(submission(1)).await.unwrap().run;
     two.command(&first, BenchmarkCommand::Cancel).await.unwrap();
     let second = one.submit(submission(1)).await.unwrap().run;
@@ -85,7 +85,7 @@ async fn a_submission_of_what_is_over_or_removed_begins_another_run() {
 async fn a_judged_benchmark_that_two_coordinators_are_sent_at_once_is_one_with_each_of_its_runs_once() {
     for polls in (1..).step_by(3) {
         let ground = Ground::new();
-        let (one, two) = (ground.coordinator(), ground.coordinator());
+        let (one, two) = ground.two_users();
         let submission = || pipelines::submission(&["m", "n"]);
         let mut theirs = None;
         let between = async { theirs = Some(two.submit(submission()).await.unwrap().run) };

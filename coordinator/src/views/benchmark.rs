@@ -12,7 +12,7 @@ use crate::benchmarks::progress::{StageRunStates, is_finished};
 use crate::benchmarks::summary::ModelSummary;
 use crate::errors::Result;
 use crate::fleet::workers::RegisteredWorkers;
-use crate::records::store::RunStateFile;
+use crate::records::events::RunStateFile;
 use crate::views::Views;
 use crate::views::list::{broken_view, view_of_file};
 use crate::views::run::{Detail, Unredacted, never_begun, odd_answers_of};

@@ -1,6 +1,6 @@
 //! What a person who looks closely reads of a run: the dialogues behind a mean, and one of them in full.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use domain::{DialogueKey, FailureCause, Iteration, ModelLabel, Record, RunId, TaskLabel};
 use report::analysis::cells::TaskScores;
@@ -8,7 +8,6 @@ use results::log::PlaceReader;
 
 use crate::errors::{Result, internal, not_found};
 use crate::plan::PlannedModel;
-use crate::records::positions::RecordPositions;
 use crate::views::Views;
 
 /// One planned dialogue of a model on a task.
@@ -90,8 +89,7 @@ impl Views {
         }))
     }
 
-    /// The record that counts for a dialogue, and whether its texts are protected; `None` if there is no record yet. The
-    /// first call for a run reads its log.
+    /// The record that counts for a dialogue, and whether its texts are protected; `None` if there is no record yet.
     ///
     /// # Errors
     /// There is no such run or dialogue, or the log cannot be read.
@@ -101,24 +99,12 @@ impl Views {
         let slot = run.layout.slot_of(key);
         let slot = slot.ok_or_else(|| not_found(format!("run {id} has no dialogue {key}")))?;
         let folder = self.store.sink.run_dir(id)?.log();
+        let Some(row) = run.table(|table| table.get(slot)) else { return Ok(None) };
         let read = move || {
             let _permit = permit;
-            let mut known = run.places.lock().unwrap_or_else(PoisonError::into_inner);
-            let log = run.log_source(&folder);
-            let ranks = known.get_or_insert_with(|| RecordPositions::new(log)).catch_up(log);
-            let rank = match ranks {
-                Ok(ranks) => ranks[slot],
-                Err(error) => {
-                    *known = None;
-                    return Err(error);
-                }
-            };
-            drop(known);
-            let Some(rank) = rank else { return Ok(None) };
             let mut reader = PlaceReader::new(&folder, run.cipher.as_ref());
-            let parsed = reader.read::<Record>(rank.location()).map_err(internal)?;
-            let parsed = parsed.ok_or_else(|| internal(format!("a record of run {} has moved", run.id())))?;
-            Ok(Some((run.manifest.protected, parsed.record)))
+            let (record, _) = run.read::<Record>(&mut reader, row.location)?;
+            Ok(Some((run.manifest.protected, record)))
         };
         service_kit::aside::run(read).await.map_err(internal)?
     }

@@ -14,8 +14,8 @@ use results::RunManifest;
 
 use crate::errors::Result;
 use crate::fleet::workers::RegisteredWorkers;
+use crate::records::events::RunStateFile;
 use crate::records::run::{Run, priority_of};
-use crate::records::store::RunStateFile;
 use crate::views::Views;
 use crate::views::run::{Detail, Unredacted, name_of};
 
@@ -48,7 +48,7 @@ impl Views {
                 views.push(self.brief(&run, &workers).await);
                 continue;
             }
-            let over = match self.store.state(&id).await {
+            let over = match self.loaded.state(&id).await {
                 Ok(state) => state.filter(|state| state.phase.is_over()),
                 // Loading it will report the error.
                 Err(_) => None,

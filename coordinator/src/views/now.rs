@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use domain::RunId;
 use domain::control::Feed;
-use domain::{ErrorCode, RunId};
 use futures::stream;
 
 use crate::benchmarks::documents::Benchmark;
@@ -30,32 +30,10 @@ impl Views {
 
     /// The full view of a run; of one that cannot be loaded, with the reason.
     async fn run_or_trouble(&self, name: &RunId) -> Result<Unredacted> {
-        let mut known = self.loaded.known(name).await;
-        if let Ok(over) = &known
-            && over.phase().is_over()
-        {
-            // Another coordinator may have extended it, or let it go on to another end.
-            known = self.loaded.newest(name).await;
-            if let Ok(run) = &known
-                && let Ok(Some(state)) = self.store.state(name).await
-            {
-                run.end_as(state.phase);
-            }
+        match self.loaded.known(name).await {
+            Ok(run) => Ok(self.run_now(&run).await),
+            Err(error) => Ok(Unredacted::without_words(self.view_of_broken(name, error).await?)),
         }
-        let known = match known {
-            Ok(run) => run,
-            Err(error) => {
-                let view = self.view_of_broken(name, error).await?;
-                return Ok(Unredacted::without_words(view));
-            }
-        };
-        // Records come to other coordinators, too: what one of them has shown, the next one shows. Where they cannot be
-        // read now, a run that goes on is shown as it was last seen, with its trouble.
-        let run = match self.loaded.followed(name).await {
-            Err(error) if error.code != ErrorCode::NotFound && !known.phase().is_over() => known,
-            followed => followed?,
-        };
-        Ok(self.run_now(&run).await)
     }
 
     /// Views of a run or judged benchmark, until it is over.

@@ -1,4 +1,4 @@
-//! Exports the records that count in the order of the plan, keeping only their positions in memory.
+//! Exports the records that count in the order of the plan, by their places in the log.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use serde::de::IgnoredAny;
 use tokio::sync::mpsc;
 
 use crate::errors::{Result, internal};
-use crate::records::positions::RecordPositions;
+use crate::records::dialogues::DialogueTable;
 use crate::records::run::Run;
 use crate::views::Views;
 
@@ -77,11 +77,9 @@ fn read(run: &Run, folder: &Path, items: &mpsc::Sender<Result<ExportItem>>) -> R
         return Ok(());
     }
     let mut reader = PlaceReader::new(folder, run.cipher.as_ref());
-    let log = run.log_source(folder);
-    for rank in RecordPositions::new(log).catch_up(log)?.iter().flatten() {
-        let parsed = reader.read::<IgnoredAny>(rank.location()).map_err(internal)?;
-        let parsed = parsed.ok_or_else(|| internal(format!("a record of run {} has moved", run.id())))?;
-        let item = ExportItem::Record { ticket: rank.ticket(), json: Arc::from(&*parsed.json) };
+    for location in run.table(DialogueTable::locations).into_iter().flatten() {
+        let (_, json) = run.read::<IgnoredAny>(&mut reader, location)?;
+        let item = ExportItem::Record(Arc::from(&*json));
         if items.blocking_send(Ok(item)).is_err() {
             return Ok(());
         }

@@ -110,7 +110,7 @@ impl Views {
                 true => run.loss(),
                 false => {
                     let known = self.health.trouble().or_else(|| run.trouble()).or_else(|| run.loss());
-                    if known.is_none() { self.why_not_begun(run).await } else { known }
+                    if known.is_none() { self.why_not_begun(run) } else { known }
                 }
             },
             models,
@@ -134,12 +134,9 @@ impl Views {
     }
 
     /// Why nobody works at a run that no coordinator attends, if that is known.
-    async fn why_not_begun(&self, run: &Run) -> Option<String> {
-        if run.is_attended() || !self.store.is_shared() {
-            return None;
-        }
-        let state = self.store.state(run.id()).await;
-        matches!(state, Ok(None)).then(|| never_begun(run.id()))
+    fn why_not_begun(&self, run: &Run) -> Option<String> {
+        let is_begun = run.is_attended() || !self.store.is_shared() || run.known_state().is_some();
+        (!is_begun).then(|| never_begun(run.id()))
     }
 
     /// The models of a run with their counts in the queue and their progress. The cells are those of its table.

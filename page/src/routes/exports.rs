@@ -53,7 +53,7 @@ pub(super) async fn records((State(site), Extension(visitor)): Visit, Path(name)
         let mut items = access.records(&named);
         while let Some(item) = items.next().await {
             let line = match item {
-                Ok(ExportItem::Record { json, .. }) => Ok(format!("{json}\n")),
+                Ok(ExportItem::Record(json)) => Ok(format!("{json}\n")),
                 Ok(ExportItem::Documents(_) | ExportItem::Manifest(_)) => continue,
                 // The transfer breaks off, so that nobody takes a part for the whole.
                 Err(error) => Err(std::io::Error::other(error.message)),

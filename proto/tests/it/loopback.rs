@@ -185,7 +185,7 @@ fn every_call_of_the_command_line_goes_through_with_equal_values() {
         client.remove(&run, true).await.unwrap();
         assert_eq!(fake.heard(), [call("remove", &(&run, true))]);
 
-        let record = |ticket| Ok(ExportItem::Record { ticket, json: "{\"ü\":1}".into() });
+        let record = |number: u32| Ok(ExportItem::Record(format!("{{\"ü\":{number}}}").into()));
         let items: Vec<_> =
             std::iter::once(Ok(ExportItem::Manifest("{}".into()))).chain((0..500).map(record)).collect();
         fake.will_return(items.clone());

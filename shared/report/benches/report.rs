@@ -20,7 +20,7 @@ use report::export::Source;
 use report::html::{ReportPage, write};
 use report::input::{RunSource, read_run};
 use report::views::Grid;
-use results::log::{LogEntry, LogOptions, LogWriter, WinnerIndex};
+use results::log::{LogOptions, LogWriter, WinnerIndex};
 use results::testing;
 use serde_json::{Value, json};
 
@@ -85,18 +85,18 @@ fn make(folder: &Path) -> Result<usize, Box<dyn Error>> {
     for at in (1..keys.len()).rev() {
         keys.swap(at, (random.next_u64() % (at as u64 + 1)) as usize);
     }
-    let (mut writer, _) = LogWriter::open(folder, LogOptions::default())?;
-    for (ticket, key) in (1..).zip(&keys) {
+    let mut writer = LogWriter::open(folder, LogOptions::default())?;
+    for (number, key) in (1..).zip(&keys) {
         let mut record =
-            serde_json::to_value(testing::entry(ticket, key.model.as_str(), key.iteration, true).record)?;
+            serde_json::to_value(testing::numbered(number, key.model.as_str(), key.iteration, true))?;
         let is_long = key.task.as_str().starts_with("Long");
         let case = u64::from(key.iteration % CASES);
         let of_task =
             key.task.as_str().bytes().fold(case, |seed, byte| SplitMix64::mix(seed ^ u64::from(byte)));
-        let round = |number: u64| {
+        let round = |nth: u64| {
             let mut round = record["rounds"][0].clone();
-            round["prompt"]["text"] = words(of_task + number, 300).into();
-            round["answer"]["text"] = words(of_task + 100 * (number + 1) + ticket % ANSWERS, 20).into();
+            round["prompt"]["text"] = words(of_task + nth, 300).into();
+            round["answer"]["text"] = words(of_task + 100 * (nth + 1) + number % ANSWERS, 20).into();
             round
         };
         let rounds: Vec<Value> = (0..if is_long { 3 } else { 1 }).map(round).collect();
@@ -109,8 +109,8 @@ fn make(folder: &Path) -> Result<usize, Box<dyn Error>> {
             if is_long { "RdfSyntaxFixList" } else { "RdfFriendCount" }.into();
         record["provenance"]["task"]["case"] = format!("case-{case}").into();
         record["key"] = json!(key);
-        writer.append(&LogEntry { ticket, record: serde_json::from_value(record)? })?;
-        if ticket % COMMIT == 0 {
+        writer.append(&serde_json::from_value(record)?)?;
+        if number % COMMIT == 0 {
             writer.commit()?;
         }
     }

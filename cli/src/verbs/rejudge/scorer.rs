@@ -109,12 +109,12 @@ pub(super) fn run(
     let expects_prompts = is_other.then_some(manifest.seed);
     let judge = Judge { tasks, effort: Effort::full(pack.header().limits), expects_prompts };
     let (mut changes, mut tallies) = (Vec::new(), BTreeMap::<String, TaskTally>::new());
-    let (mut writer, _) = LogWriter::open(&new_dir.log(), options)?;
-    for entry in index.records(&dir.log(), cipher.as_ref())? {
-        let mut entry = entry?;
-        changes.extend(judge.again(&mut entry.record, &mut tallies)?);
-        writer.append(&entry)?;
-        if writer.group_entries() >= COMMIT_EVERY {
+    let mut writer = LogWriter::open(&new_dir.log(), options)?;
+    for record in index.records(&dir.log(), cipher.as_ref())? {
+        let mut record = record?;
+        changes.extend(judge.again(&mut record, &mut tallies)?);
+        writer.append(&record)?;
+        if writer.group_lines() >= COMMIT_EVERY {
             writer.commit()?;
         }
     }

@@ -28,8 +28,8 @@ pub(super) fn show(opened: &OpenedBenchmark, key: &DialogueKey, form: &DialogueF
     let mut found = Vec::new();
     for (dir, manifest) in runs {
         let index = folders::recorded(dir, manifest)?;
-        let entry = index.read(&dir.log(), disclosure::cipher(manifest)?.as_ref(), key)?;
-        found.extend(entry.map(|entry| (dir, manifest, entry.record)));
+        let record = index.read(&dir.log(), disclosure::cipher(manifest)?.as_ref(), key)?;
+        found.extend(record.map(|record| (dir, manifest, record)));
     }
     // Judges are asked about each model in a run of its own, whose dialogues are numbered alike.
     if let [_, _, ..] = found.as_slice() {

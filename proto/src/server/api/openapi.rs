@@ -82,7 +82,7 @@ fn operation(route: &ApiRoute, generator: &mut SchemaGenerator) -> Value {
             ("200", json!({"description": words, "content": content}))
         }
         Answers::Records => {
-            let words = "Lines of `{\"documents\": …}`, `{\"manifest\": …}` and `{\"ticket\": N, \"record\": …}`; \
+            let words = "Lines of `{\"documents\": …}`, `{\"manifest\": …}` and `{\"record\": …}`; \
                          `{\"error\": PROBLEM}` as the last one where the export ends early.";
             ("200", json!({"description": words, "content": {JSON_LINES: {}}}))
         }

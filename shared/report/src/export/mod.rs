@@ -24,7 +24,7 @@ use domain::redaction::Texts;
 use domain::{DialogueKey, Record, RunId};
 use jiff::tz::TimeZone;
 use results::llmkgbench::{Archive, TaskMeta, WriteError, from_record, writer};
-use results::log::{LogCipher, LogEntry, LogError, Ordered, PARTS_AT_ONCE, RECORDS_AT_ONCE, WinnerIndex};
+use results::log::{LogCipher, LogError, Ordered, PARTS_AT_ONCE, RECORDS_AT_ONCE, WinnerIndex};
 use results::{RunManifest, Summary};
 use serde_json::value::RawValue;
 
@@ -134,15 +134,14 @@ pub struct Written {
 }
 
 impl Source {
-    /// The winning records of `keys`, with their tickets.
+    /// The winning records of `keys`.
     pub fn records(
         &self,
         keys: impl Iterator<Item = DialogueKey>,
-    ) -> impl Iterator<Item = Result<(u64, Record), LogError>> {
+    ) -> impl Iterator<Item = Result<Record, LogError>> {
         // Those that wait for their turn are held as text, which takes half the room of what it is parsed to.
         let read = Ordered::new(&self.index, &self.log, self.cipher.as_ref(), keys, RECORDS_AT_ONCE);
-        let record =
-            |(ticket, json): (u64, Box<RawValue>)| Some((ticket, serde_json::from_str(json.get()).ok()?));
+        let record = |json: Box<RawValue>| serde_json::from_str(json.get()).ok();
         read.filter_map(move |read| read.map(record).transpose())
     }
 
@@ -151,8 +150,7 @@ impl Source {
         &self,
         keys: impl Iterator<Item = DialogueKey>,
     ) -> impl Iterator<Item = Result<Summary, LogError>> {
-        let read = Ordered::new(&self.index, &self.log, self.cipher.as_ref(), keys, PARTS_AT_ONCE);
-        read.map(|read| read.map(|(_, summary)| summary))
+        Ordered::new(&self.index, &self.log, self.cipher.as_ref(), keys, PARTS_AT_ONCE)
     }
 
     /// Writes the records of `keys` to a file, or to a folder for Inspect, and beside a CSV or Parquet file its
@@ -182,14 +180,9 @@ impl Source {
                 })?
             }
             Format::Jsonl => {
-                let entry = |(ticket, record)| LogEntry { ticket, record };
-                let entries = self.records(keys()).map(|read| read.map(entry));
-                to_file(path, |file| rows::jsonl(file, &self.run, texts, headline, entries))?
+                to_file(path, |file| rows::jsonl(file, &self.run, texts, headline, self.records(keys())))?
             }
-            Format::Inspect { cases } => {
-                let records = self.records(keys()).map(|read| read.map(|(_, record)| record));
-                inspect::write(path, options, cases, keys(), records)?
-            }
+            Format::Inspect { cases } => inspect::write(path, options, cases, keys(), self.records(keys()))?,
             Format::ResultJson { metas, archive } => return self.result_json(path, keys(), metas, archive),
         };
         Ok(Written { dialogues, left_out: 0 })
@@ -253,7 +246,7 @@ impl Source {
         let mut written = Written::default();
         writer::write(path, archive, |list| {
             for read in self.records(keys) {
-                let (_, record) = read?;
+                let record = read?;
                 match metas(&record).and_then(|meta| from_record(&record, &meta, &TimeZone::UTC)) {
                     Some(result) => {
                         list.write(&result)?;

@@ -2,7 +2,7 @@
 //! JSON, and what many dialogues of a run share: versions, pack, scoring rules, model, sampling parameters. Repeated in every row
 //! this would be most of a table, so rows have a number, and a list beside the table explains the numbers.
 //!
-//! A line is `{"run": …, "ticket": …, "headline": {"score": …, "value": …}, "record": {…}}`. `headline` is the score that stands for
+//! A line is `{"run": …, "headline": {"score": …, "value": …}, "record": {…}}`. `headline` is the score that stands for
 //! the dialogue; it is left out where there is none.
 
 use std::collections::HashMap;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use domain::redaction::{Texts, redact};
 use domain::{Outcome, Provenance, Record, RunId};
-use results::log::{LogEntry, LogError};
+use results::log::LogError;
 use results::{RunManifest, Summary};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -74,7 +74,6 @@ fn each_row(
 #[derive(Serialize)]
 struct Line<'a> {
     run: &'a RunId,
-    ticket: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     headline: Option<Value>,
     record: &'a Record,
@@ -86,11 +85,11 @@ pub fn jsonl(
     run: &RunId,
     texts: Texts,
     headline: Headline<'_>,
-    entries: impl Iterator<Item = Result<LogEntry, LogError>>,
+    records: impl Iterator<Item = Result<Record, LogError>>,
 ) -> Result<u64, ExportError> {
     let mut dialogues = 0;
-    for entry in entries {
-        let LogEntry { ticket, mut record } = entry?;
+    for record in records {
+        let mut record = record?;
         if texts == Texts::Redact {
             redact(&mut record);
         }
@@ -100,7 +99,7 @@ pub fn jsonl(
             Outcome::Unscored { .. } | Outcome::Failed { .. } => None,
         };
         let headline = value.map(|value| json!({ "score": path.join("."), "value": value }));
-        serde_json::to_writer(&mut writer, &Line { run, ticket, headline, record: &record })
+        serde_json::to_writer(&mut writer, &Line { run, headline, record: &record })
             .map_err(io::Error::from)?;
         writer.write_all(b"\n")?;
         dialogues += 1;

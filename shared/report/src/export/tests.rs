@@ -5,7 +5,6 @@ use std::io::Cursor;
 use domain::RunId;
 use domain::redaction::Texts;
 use results::Summary;
-use results::log::LogEntry;
 use results::testing;
 use serde_json::Value;
 
@@ -15,19 +14,23 @@ use crate::export::rows::Provenances;
 use crate::table::RowCell;
 
 /// A scored dialogue (two scores, one of them grouped), a failed one, and one with a hostile model name.
-fn entries() -> impl Iterator<Item = Result<LogEntry, LogError>> {
-    [testing::entry(1, "m", 3, true), testing::entry(2, "m", 4, false), testing::entry(3, "=1+1", 0, true)]
-        .into_iter()
-        .map(Ok)
+fn records() -> impl Iterator<Item = Result<Record, LogError>> {
+    [
+        testing::numbered(1, "m", 3, true),
+        testing::numbered(2, "m", 4, false),
+        testing::numbered(3, "=1+1", 0, true),
+    ]
+    .into_iter()
+    .map(Ok)
 }
 
 /// Read from JSON, as from a log.
-fn summary(entry: &LogEntry) -> Summary {
-    serde_json::from_str(&serde_json::to_string(&entry.record).unwrap()).unwrap()
+fn summary(record: &Record) -> Summary {
+    serde_json::from_str(&serde_json::to_string(record).unwrap()).unwrap()
 }
 
 fn summaries() -> impl Iterator<Item = Result<Summary, LogError>> {
-    entries().map(|entry| entry.map(|entry| summary(&entry)))
+    records().map(|record| record.map(|record| summary(&record)))
 }
 
 fn run() -> RunId {
@@ -41,8 +44,8 @@ fn headline(_: &domain::TaskProvenance) -> &'static [&'static str] {
 
 fn wide(run: &RunId) -> Layout<'_> {
     let mut names = ScoreNames::default();
-    for entry in entries() {
-        names.learn(&summary(&entry.unwrap()).outcome);
+    for record in records() {
+        names.learn(&summary(&record.unwrap()).outcome);
     }
     Layout::wide(run, &headline, &names)
 }
@@ -150,7 +153,7 @@ fn tables_hold_no_text_of_a_dialogue() {
 #[test]
 fn jsonl_holds_whole_records_and_redacts_every_text_when_asked() {
     let mut bytes = Vec::new();
-    rows::jsonl(&mut bytes, &run(), Texts::Keep, &headline, entries()).unwrap();
+    rows::jsonl(&mut bytes, &run(), Texts::Keep, &headline, records()).unwrap();
     let text = String::from_utf8(bytes).unwrap();
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines.len(), 3);
@@ -159,7 +162,7 @@ fn jsonl_holds_whole_records_and_redacts_every_text_when_asked() {
     assert_eq!(lines[0]["record"]["rounds"][0]["answer"]["text"], "Zoë, says m\n");
 
     let mut bytes = Vec::new();
-    rows::jsonl(&mut bytes, &run(), Texts::Redact, &headline, entries()).unwrap();
+    rows::jsonl(&mut bytes, &run(), Texts::Redact, &headline, records()).unwrap();
     let text = String::from_utf8(bytes).unwrap();
     for secret in ["Zoë", "Who is known", "=so", "no answer within"] {
         assert!(!text.contains(secret), "{secret}");
@@ -196,12 +199,12 @@ fn parquet_reads_back() {
 
     let mut bytes = Vec::new();
     // Enough rows for several row groups.
-    let [scored, failed] = [true, false].map(|scored| testing::entry(1, "m", 0, scored));
+    let [scored, failed] = [true, false].map(|scored| testing::record("m", 0, scored));
     let many = || {
         (0..30_000).map(|n| {
-            let mut entry: LogEntry = if n % 3 > 0 { scored.clone() } else { failed.clone() };
-            entry.record.key.iteration = n;
-            Ok(summary(&entry))
+            let mut record: Record = if n % 3 > 0 { scored.clone() } else { failed.clone() };
+            record.key.iteration = n;
+            Ok(summary(&record))
         })
     };
     let run = run();
@@ -250,7 +253,7 @@ fn an_export_that_does_not_fit_names_its_file() {
     type Write = fn(&mut BufWriter<File>, &Layout<'_>) -> Result<u64, ExportError>;
     let formats: &[Write] = &[
         |file, layout| rows::csv(file, layout, &mut Provenances::default(), summaries()),
-        |file, _| rows::jsonl(file, &run(), Texts::Keep, &headline, entries()),
+        |file, _| rows::jsonl(file, &run(), Texts::Keep, &headline, records()),
         |file, layout| rows::parquet(file, layout, &mut Provenances::default(), summaries()),
         |file, _| {
             let run = run();

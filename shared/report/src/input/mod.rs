@@ -108,7 +108,7 @@ pub fn read_run<K: Iterator<Item = DialogueKey>>(
     let parts = (!whole).then(|| records.summaries(keys()).map(|read| Ok((read?, None))));
     let records = whole.then(|| {
         records.records(keys()).map(|read| {
-            let record = read?.1;
+            let record = read?;
             Ok((Summary::of(&record), Some(record)))
         })
     });

@@ -14,7 +14,7 @@ fn headline(_: &TaskProvenance) -> &'static [&'static str] {
 
 /// A dialogue about one of two cases.
 fn record(model: &str, iteration: u32, scored: bool) -> Record {
-    let mut record = testing::entry(u64::from(iteration) + 1, model, iteration, scored).record;
+    let mut record = testing::numbered(u64::from(iteration) + 1, model, iteration, scored);
     record.provenance.task.case = ["c", "d"][iteration as usize % 2].to_owned();
     record
 }
