@@ -1,12 +1,13 @@
 //! What must hold at the end of a simulation.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use domain::control::{BenchmarkCommand, BenchmarkView, Control, RunPhase};
-use domain::{DialogueKey, RecordId, RunId};
+use domain::{RecordId, RunId};
 use queue::RunState;
-use results::log::{LogItem, LogReader, Seals, WinnerIndex};
+use results::Summary;
+use results::log::{LogItem, LogReader, WinnerIndex};
 use serde_json::Value;
 
 use crate::book::{Asked, Came, Kept, Told, of};
@@ -22,7 +23,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// What a run says that was submitted by somebody who died before it was begun, so that somebody resumes it.
 const NEVER_BEGUN: &str = "never begun";
 
-/// Time in which every coordinator hears of the last command.
+/// Time in which who does not lead any more finds that out, and runs hear of the last command.
 const QUIET: Duration = Duration::from_secs(3);
 
 /// Sees that commands were obeyed, that everything ends, and that records, queue and views agree.
@@ -44,36 +45,62 @@ pub async fn all(fleet: &FleetInTurn) {
 }
 
 async fn listed(fleet: &FleetInTurn) -> Vec<BenchmarkView> {
-    let mut tries = 0;
-    loop {
-        let live = fleet.coordinators().remove(tries % 2);
-        match live.access.list().await {
-            Ok(listed) => return listed,
-            Err(error) if tries > 5 => {
-                fleet.book.broken(format!("benchmarks cannot be listed: {error}"));
-                return Vec::new();
-            }
-            Err(_) => tries += 1,
+    match fleet.leading().await.access.list().await {
+        Ok(listed) => listed,
+        Err(error) => {
+            fleet.book.broken(format!("benchmarks cannot be listed: {error}"));
+            Vec::new()
         }
     }
 }
 
-/// The phase of a run or of a judged benchmark in the sink; `None` where there is none. A state alone is none: what it is of was
-/// removed while it was written.
-async fn phase_in_sink(fleet: &FleetInTurn, name: &RunId) -> Option<RunPhase> {
-    let documents = [
-        (format!("runs/{name}/state"), format!("runs/{name}/manifest.json")),
-        (format!("pipelines/{name}.state"), format!("pipelines/{name}.manifest-1.json")),
-    ];
-    for (document, manifest) in documents {
-        if fleet.sink.read(&manifest).await.unwrap().is_none() {
-            continue;
+/// What the log of a run says: its records, which of them count, and the phase that its last event says.
+struct Said {
+    ids: BTreeSet<RecordId>,
+    winners: WinnerIndex,
+    phase: Option<RunPhase>,
+}
+
+impl Said {
+    fn read(fleet: &FleetInTurn, run: &RunId) -> Self {
+        let (book, folder) = (&fleet.book, fleet.sink.run_dir(run).unwrap().log());
+        let (mut ids, mut phase) = (BTreeSet::new(), None);
+        for item in LogReader::<Summary>::of(&folder, None).unwrap() {
+            match item {
+                Ok(LogItem::Record { record, .. }) => _ = ids.insert(record.attempt.id),
+                Ok(LogItem::Event { json, .. }) => {
+                    let event: Value = serde_json::from_str(&json).unwrap();
+                    if let Some(state) = event.get("state") {
+                        phase = Some(serde_json::from_value(state["phase"].clone()).unwrap());
+                    }
+                }
+                // What a writer left unfinished that was followed counts for nobody.
+                Ok(LogItem::Damage(damage)) if !damage.is_loss() => {}
+                Ok(LogItem::Damage(damage)) => book.broken(format!("the log of {run} is damaged: {damage}")),
+                Err(error) => book.broken(format!("the log of {run} cannot be read: {error}")),
+            }
         }
-        if let Ok(Some((_, state))) = fleet.sink.newest_json::<Value>(&document, 0).await {
-            return serde_json::from_value(state["phase"].clone()).ok();
-        }
+        Self { ids, phase, winners: WinnerIndex::build(&folder, None, 0, |_| {}).unwrap() }
     }
-    None
+
+    fn scored(&self) -> u64 {
+        self.winners.scored() as u64
+    }
+
+    fn failed(&self) -> u64 {
+        (self.winners.len() - self.winners.scored()) as u64
+    }
+}
+
+/// The phase of a run by its log, or of a judged benchmark by its documents; `None` where there is none. A state alone is none: what
+/// it is of was removed while it was written.
+async fn phase_in_sink(fleet: &FleetInTurn, name: &RunId) -> Option<RunPhase> {
+    if fleet.sink.manifest(name).await.is_ok() {
+        return Said::read(fleet, name).phase;
+    }
+    fleet.sink.read(&format!("pipelines/{name}.manifest-1.json")).await.unwrap()?;
+    let (_, state) = fleet.sink.newest_json::<Value>(&format!("pipelines/{name}.state"), 0).await.unwrap()?;
+    serde_json::from_value(state["phase"].clone()).unwrap()
 }
 
 /// Commands that may let a benchmark go on that was cancelled or paused.
@@ -125,7 +152,7 @@ async fn obeyed(fleet: &FleetInTurn) {
 async fn resume_paused(fleet: &FleetInTurn) {
     for view in listed(fleet).await {
         if view.phase == RunPhase::Paused {
-            let live = fleet.coordinators().remove(0);
+            let live = fleet.leading().await;
             let resume = || live.access.command(&view.run, BenchmarkCommand::Resume);
             let resumed = match resume().await {
                 Err(error) if error.code.is_transient() => resume().await,
@@ -163,13 +190,13 @@ async fn ended(fleet: &FleetInTurn) -> Result<(), String> {
     let begun = fleet.world.elapsed();
     loop {
         let going = going(fleet).await;
-        if going.is_empty() && are_closed(fleet).await {
+        if going.is_empty() {
             return Ok(());
         }
         if fleet.world.elapsed() > begun + END_MAX {
-            let mut why = String::from("not all ends, or is closed:\n");
+            let mut why = String::from("not all ends:\n");
             for view in &going {
-                let live = fleet.coordinators().remove(0);
+                let live = fleet.leading().await;
                 let seen = live.access.view(&view.run).await;
                 why += &format!("{} does not end: listed as {view:?}, seen as {seen:?}\n", view.run);
             }
@@ -177,7 +204,7 @@ async fn ended(fleet: &FleetInTurn) -> Result<(), String> {
         }
         for view in &going {
             if view.trouble.as_deref().is_some_and(|trouble| trouble.contains(NEVER_BEGUN)) {
-                let live = fleet.coordinators().remove(0);
+                let live = fleet.leading().await;
                 let _ = live.access.command(&view.run, BenchmarkCommand::Resume).await;
             }
         }
@@ -185,42 +212,17 @@ async fn ended(fleet: &FleetInTurn) -> Result<(), String> {
     }
 }
 
-/// Whether a run is finished without a seal that fixes its winners.
-async fn is_open(fleet: &FleetInTurn, run: &RunId) -> bool {
-    let folder = fleet.sink.run_dir(run).unwrap().log();
-    phase_in_sink(fleet, run).await == Some(RunPhase::Finished)
-        && !Seals::read(&folder).unwrap().0.is_closed()
-}
-
-/// Whether every finished run is closed. One that was reopened by somebody who died over that is closed again, after a while.
-async fn are_closed(fleet: &FleetInTurn) -> bool {
-    for run in runs(fleet).await {
-        if is_open(fleet, &run).await {
-            return false;
-        }
-    }
-    true
-}
-
 /// The runs in the sink.
 async fn runs(fleet: &FleetInTurn) -> Vec<RunId> {
     fleet.sink.runs().await.unwrap().into_iter().map(|found| found.dir.run()).collect()
 }
 
-/// Sees that a run has every record that was acknowledged and one that counts for each dialogue, and that the queue says so,
-/// too.
+/// Sees that a run has every record that was acknowledged and one that counts for each dialogue, and that the queue and the list
+/// of the sink say so, too.
 async fn sound(fleet: &FleetInTurn, run: &RunId) {
     let book = &fleet.book;
     let manifest = fleet.sink.manifest(run).await.unwrap();
-    let folder = fleet.sink.run_dir(run).unwrap().log();
-    let mut ids = BTreeSet::<RecordId>::new();
-    for item in LogReader::open(&folder, None).unwrap() {
-        match item {
-            Ok(LogItem::Entry { entry, .. }) => _ = ids.insert(entry.record.attempt.id.clone()),
-            Ok(LogItem::Damage(damage)) => book.broken(format!("the log of {run} is damaged: {damage}")),
-            Err(error) => book.broken(format!("the log of {run} cannot be read: {error}")),
-        }
-    }
+    let said = Said::read(fleet, run);
     let told = book.told();
     let removals: Vec<&Told> =
         told.iter().filter(|told| told.asked == Asked::Remove && of(&told.name, run)).collect();
@@ -229,21 +231,16 @@ async fn sound(fleet: &FleetInTurn, run: &RunId) {
         // What is derived while its benchmark is removed goes a moment later, with what it was told until then.
         let was_derived_meanwhile = !removals.is_empty() && kept.generation <= removed;
         let was_removed = was_derived_meanwhile || removals.iter().any(|removal| removal.ended > kept.at);
-        if !was_removed && !ids.contains(&kept.id) {
+        if !was_removed && !said.ids.contains(&kept.id) {
             book.broken(format!("the record of {} of run {run} was acknowledged and is lost", kept.key));
         }
     }
-    let index = WinnerIndex::build(&folder, None, 0, |_| {}).unwrap();
-    let phase = phase_in_sink(fleet, run).await;
-    let winners: BTreeMap<DialogueKey, bool> =
-        index.iter().map(|(key, rank)| (key, rank.is_scored())).collect();
-    if phase == Some(RunPhase::Finished) && winners.len() as u64 != manifest.planned_dialogues {
-        let (found, planned) = (winners.len(), manifest.planned_dialogues);
+    let (phase, found) = (said.phase, said.winners.len() as u64);
+    if phase == Some(RunPhase::Finished) && found != manifest.planned_dialogues {
+        let planned = manifest.planned_dialogues;
         book.broken(format!("run {run} is finished with {found} of {planned} dialogues"));
     }
-    if is_open(fleet, run).await {
-        book.broken(format!("run {run} is finished, and no seal fixes its winners"));
-    }
+    list_agrees(fleet, run, &said).await;
     let Some(status) = fleet.queue.run(run).await.unwrap() else { return };
     let expected = match phase {
         Some(RunPhase::Finished) => RunState::Finished,
@@ -254,19 +251,23 @@ async fn sound(fleet: &FleetInTurn, run: &RunId) {
     if status.state != expected {
         book.broken(format!("run {run} is {phase:?}, and {} in the queue", status.state));
     }
-    let counted: u64 = fleet
-        .queue
-        .counts(&status.at)
-        .await
-        .unwrap()
-        .iter()
-        .map(|counts| counts.scored + counts.failed)
-        .sum();
-    // The queue of a run that is over may be built anew, empty.
-    if counted > winners.len() as u64 {
-        let found = winners.len();
-        book.broken(format!(
-            "the queue counts {counted} dialogues of run {run}, of which {found} have a record"
+}
+
+/// Sees that the sink's list says of a run that is over what its log says. Where somebody has claimed a later epoch, it says nothing.
+async fn list_agrees(fleet: &FleetInTurn, run: &RunId, said: &Said) {
+    let listed = fleet.sink.state::<Value>(run).await.unwrap().unwrap_or_default();
+    let is_newest = listed["epoch"].as_u64() == fleet.sink.epoch(run).await.unwrap().map(u64::from);
+    if !is_newest || !said.phase.is_some_and(RunPhase::is_over) {
+        return;
+    }
+    let phase: Option<RunPhase> = serde_json::from_value(listed["phase"].clone()).unwrap();
+    let failed: u64 =
+        listed["failures"].as_array().unwrap().iter().filter_map(|cause| cause[1].as_u64()).sum();
+    if (phase, listed["scored"].as_u64(), failed) != (said.phase, Some(said.scored()), said.failed()) {
+        let (scored, failed) = (said.scored(), said.failed());
+        fleet.book.broken(format!(
+            "run {run} is {:?} with {scored} scored and {failed} failed dialogues, and listed as {listed}",
+            said.phase
         ));
     }
 }
@@ -286,32 +287,37 @@ async fn extended(fleet: &FleetInTurn) {
     }
 }
 
-/// Sees that a finished benchmark is finished in all its parts, a cancelled one has none that goes on, and that all
-/// coordinators show the same.
+/// Sees that a finished benchmark is finished in all its parts, a cancelled one has none that goes on, and that the leader shows
+/// what the logs say.
 async fn agreed(fleet: &FleetInTurn) {
     let book = &fleet.book;
     for listed in listed(fleet).await {
-        let mut seen = Vec::new();
-        for live in fleet.coordinators() {
-            match live.access.view(&listed.run).await {
-                Ok(view) => seen.push(view),
-                Err(error) => book.broken(format!("{} cannot be seen: {error}", listed.run)),
+        let view = match fleet.leading().await.access.view(&listed.run).await {
+            Ok(view) => view,
+            Err(error) => {
+                book.broken(format!("{} cannot be seen: {error}", listed.run));
+                continue;
+            }
+        };
+        // A list has the counts of a judged benchmark that ended at last.
+        let is_plain = fleet.sink.manifest(&view.run).await.is_ok();
+        let counts = |view: &BenchmarkView| (view.planned, view.scored, view.failed);
+        let facts = |view: &BenchmarkView| (view.phase, is_plain.then(|| counts(view)));
+        if facts(&listed) != facts(&view) {
+            book.broken(format!("{} is listed as {listed:?} and seen as {view:?}", view.run));
+        }
+        let shown = [(&view.run, view.phase, view.scored, view.failed)];
+        let lines = view.runs.iter().map(|line| (&line.name, line.phase, line.scored, line.failed));
+        for (run, phase, scored, failed) in shown.into_iter().chain(lines) {
+            if *run == view.run && !is_plain {
+                continue;
+            }
+            let said = Said::read(fleet, run);
+            if (said.phase, said.scored(), said.failed()) != (Some(phase), scored, failed) {
+                let in_log = (said.phase, said.scored(), said.failed());
+                book.broken(format!("run {run} is shown as {:?} and is {in_log:?}", (phase, scored, failed)));
             }
         }
-        let facts = |view: &BenchmarkView| {
-            let cells: Vec<_> = view
-                .cells
-                .iter()
-                .map(|cell| (cell.task.clone(), cell.model.clone(), cell.scored, cell.failed))
-                .collect();
-            (view.phase, view.planned, view.scored, view.failed, cells)
-        };
-        if let [one, two] = seen.as_slice()
-            && facts(one) != facts(two)
-        {
-            book.broken(format!("coordinators do not agree: {one:?}\n{two:?}"));
-        }
-        let Some(view) = seen.first() else { continue };
         let parts: Vec<_> = view
             .runs
             .iter()

@@ -21,10 +21,10 @@ use worker::{EvaluationMode, ExchangeFactory, Worker, WorkerConfig};
 
 use crate::book::Book;
 use crate::model::Models;
-use crate::stores::{QueueInTurn, SinkInTurn};
+use crate::stores::{Leader, QueueInTurn, SinkInTurn};
 use crate::world::{Process, World, WorldClock};
 
-/// Coordinators of a fleet.
+/// Coordinators of a fleet, one of which leads.
 pub const COORDINATORS: usize = 2;
 
 /// Workers of a fleet.
@@ -36,12 +36,19 @@ const CONCURRENCY: u32 = 3;
 /// One message in so many is lost while times are rough: half of them on their way, half of the answers.
 const LOST_ONCE_IN: u64 = 150;
 
+/// How long a coordinator stands still at most.
+const HELD_FOR_MS: u64 = 10_000;
+
+/// How long a place of a coordinator stays empty at most.
+const STARTS_WITHIN_MS: u64 = 3_000;
+
 /// A coordinator that runs.
 #[derive(Clone)]
 pub struct Live {
     pub process: Arc<Process>,
-    pub coordinator: Arc<Coordinator>,
     pub access: Arc<Access>,
+    coordinator: Arc<Coordinator>,
+    queue: Arc<QueueInTurn>,
 }
 
 impl Live {
@@ -53,6 +60,11 @@ impl Live {
             answer = call => Some(answer),
         }
     }
+
+    /// Whether it leads, as far as it knows.
+    pub fn leads(&self) -> bool {
+        self.queue.leads().is_ok()
+    }
 }
 
 /// Everything that runs, and what it runs on.
@@ -61,13 +73,15 @@ pub struct FleetInTurn {
     pub book: Arc<Book>,
     pub queue: Arc<dyn QueueStore>,
     pub sink: Sink,
+    pub checks_claims: bool,
+    leader: Arc<Leader>,
     places: Mutex<[Option<Live>; COORDINATORS]>,
     workers: Mutex<Vec<(Arc<Process>, JoinHandle<()>)>>,
     started: Mutex<u64>,
 }
 
 impl FleetInTurn {
-    pub fn new(world: Arc<World>, data: &Path) -> Arc<Self> {
+    pub fn new(world: Arc<World>, data: &Path, checks_claims: bool) -> Arc<Self> {
         let clock = Arc::new(WorldClock(Arc::clone(&world)));
         // The rules of the queue are checked after each of its calls in a quarter of the seeds, because that takes time.
         let store = if world.once_in(4) { MemoryStore::checked(clock) } else { MemoryStore::new(clock) };
@@ -77,6 +91,8 @@ impl FleetInTurn {
             book: Arc::default(),
             queue: Arc::new(store),
             sink: Sink::new(data),
+            checks_claims,
+            leader: Arc::default(),
             places: Mutex::default(),
             workers: Mutex::default(),
             started: Mutex::default(),
@@ -89,17 +105,29 @@ impl FleetInTurn {
         format!("{kind}{place}")
     }
 
+    /// Sees that a coordinator runs in a place: whenever it has ended, another one starts a while later.
+    pub async fn keep_coordinator(self: Arc<Self>, place: usize) {
+        loop {
+            let live = self.start_coordinator(place).await;
+            live.process.death().await;
+            self.places.lock().unwrap()[place] = None;
+            tokio::time::sleep(Duration::from_millis(self.world.below(STARTS_WITHIN_MS))).await;
+        }
+    }
+
     /// Starts the coordinator of a place as its process does: it serves once queue and sink are known to belong together.
-    pub async fn start_coordinator(self: &Arc<Self>, place: usize) {
+    async fn start_coordinator(&self, place: usize) -> Live {
         let process = Process::new(self.next_name("c", place));
-        let (world, part) = (Arc::clone(&self.world), Arc::clone(&process));
-        let queue = QueueInTurn { world: Arc::clone(&world), process: part, queue: Arc::clone(&self.queue) };
-        let in_turn = SinkInTurn { world, process: Arc::clone(&process) };
+        let (world, leader) = (Arc::clone(&self.world), Arc::clone(&self.leader));
+        let queue =
+            QueueInTurn::new(Arc::clone(&world), Arc::clone(&process), leader, Arc::clone(&self.queue));
+        let queue = Arc::new(queue);
+        let in_turn = SinkInTurn { world, process: Arc::clone(&process), checks_claims: self.checks_claims };
         let sink = self.sink.clone().with(Arc::new(in_turn));
         let (lease_for, backlog_for) = (Duration::from_secs(6), Duration::from_secs(1));
         let options = CoordinatorOptions { lease_for, backlog_for, ..CoordinatorOptions::fleet() };
-        let coordinator = Coordinator::start(options, Arc::new(queue), sink);
-        let live = Live { process, access: coordinator.unnamed(), coordinator };
+        let coordinator = Coordinator::start(options, Arc::clone(&queue) as Arc<dyn QueueStore>, sink);
+        let live = Live { process, access: coordinator.unnamed(), coordinator, queue };
         loop {
             match live.call(live.coordinator.bind(Adopt::NOTHING)).await {
                 Some(Ok(())) => break,
@@ -108,35 +136,63 @@ impl FleetInTurn {
                 }
                 Some(Err(error)) => {
                     self.book.broken(format!("{} is refused its own queue: {error}", live.process.name()));
-                    return;
+                    std::future::pending::<()>().await;
                 }
-                None => return,
+                None => return live,
             }
         }
-        self.places.lock().unwrap()[place] = Some(live);
+        self.places.lock().unwrap()[place] = Some(live.clone());
+        live
     }
 
-    /// A coordinator that runs, by chance; `None` where none does.
-    pub fn some_coordinator(&self) -> Option<Live> {
+    /// The coordinators that run, in an order that chance decides.
+    fn coordinators(&self) -> Vec<Live> {
         let places = self.places.lock().unwrap();
-        let live: Vec<&Live> = places.iter().flatten().filter(|live| !live.process.is_dead()).collect();
-        (!live.is_empty()).then(|| live[self.world.below(live.len() as u64) as usize].clone())
+        let mut live: Vec<Live> =
+            places.iter().flatten().filter(|live| !live.process.is_dead()).cloned().collect();
+        if self.world.once_in(2) {
+            live.reverse();
+        }
+        live
     }
 
-    /// Whether no coordinator runs or starts in a place.
-    pub fn place_is_empty(&self, place: usize) -> bool {
-        self.places.lock().unwrap()[place].is_none()
+    /// The coordinator that answers: one that knows that it does not lead refuses every call, and the other one is asked.
+    pub fn answering(&self) -> Option<Live> {
+        self.coordinators().into_iter().find(Live::leads)
     }
 
-    /// The coordinators that run.
-    pub fn coordinators(&self) -> Vec<Live> {
-        let places = self.places.lock().unwrap();
-        places.iter().flatten().filter(|live| !live.process.is_dead()).cloned().collect()
+    /// The coordinator that leads, once one does.
+    pub async fn leading(&self) -> Live {
+        loop {
+            let mut leading = self.coordinators().into_iter().filter(Live::leads);
+            if let (Some(live), None) = (leading.next(), leading.next()) {
+                return live;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
     }
 
+    /// Kills the coordinator of a place, if one runs.
     pub fn kill_coordinator(&self, place: usize) {
         if let Some(live) = self.places.lock().unwrap()[place].take() {
             live.process.kill();
+        }
+    }
+
+    /// Who leads stands still for a while, and another one that runs leads meanwhile. The first one does not know.
+    pub async fn stall_leader(&self) {
+        let live = self.coordinators();
+        let (Some(old), Some(new)) =
+            (live.iter().find(|live| live.leads()), live.iter().find(|live| !live.leads()))
+        else {
+            return;
+        };
+        if !self.world.once_in(4) {
+            old.process.hold(Duration::from_millis(self.world.below(HELD_FOR_MS)));
+        }
+        tokio::time::sleep(Duration::from_millis(self.world.below(1_000))).await;
+        if !new.process.is_dead() {
+            self.leader.set(&new.process);
         }
     }
 
@@ -184,7 +240,7 @@ impl FleetInTurn {
     }
 }
 
-/// The line of a worker: each call goes to some coordinator, and may be lost.
+/// The line of a worker: each call goes to the coordinator that leads, and may be lost.
 struct Line {
     fleet: Arc<FleetInTurn>,
     process: Arc<Process>,
@@ -203,7 +259,7 @@ impl Line {
         if is_rough && fate == 0 {
             return lost("the call was lost");
         }
-        let Some(live) = self.fleet.some_coordinator() else { return lost("no coordinator answers") };
+        let Some(live) = self.fleet.answering() else { return lost("no coordinator answers") };
         let Some(answer) = live.call(call(Arc::clone(&live.access))).await else {
             return lost("the coordinator is gone");
         };

@@ -17,7 +17,7 @@ const USERS: u64 = 3;
 const STEPS: u64 = 3;
 
 /// How often a user asks again where nobody can say what came of it.
-const TRIES: u32 = 6;
+const TRIES: u32 = 8;
 
 /// How long a user waits for the end of a benchmark before the next step.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -153,9 +153,8 @@ impl User {
         let look = async {
             loop {
                 tokio::time::sleep(Duration::from_millis(200)).await;
-                let Some(live) = self.fleet.some_coordinator() else { continue };
-                let seen = live.call(live.access.view(&name)).await;
-                match seen {
+                let Some(live) = self.fleet.answering() else { continue };
+                match live.call(live.access.view(&name)).await {
                     Some(Ok(view)) if view.phase == RunPhase::Active && !view.is_complete() => {}
                     Some(Err(error)) if error.code.is_transient() => {}
                     Some(_) => return,
@@ -178,7 +177,7 @@ impl User {
 
     async fn ask_once(&self, asked: Asked, which: Which) -> Came {
         let (world, book) = (&self.fleet.world, &self.fleet.book);
-        let Some(live) = self.fleet.some_coordinator() else { return Came::Unknown };
+        let Some(live) = self.fleet.answering() else { return Came::Unknown };
         let known = self.name(which);
         let Some(name) = known.clone().or_else(|| (asked == Asked::Submit).then(|| RunId::new("?"))) else {
             return Came::Refused;

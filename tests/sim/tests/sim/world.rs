@@ -135,11 +135,14 @@ pub struct Process {
     name: String,
     dead: AtomicBool,
     died: Notify,
+    /// Until when it stands still.
+    held: Mutex<Option<Instant>>,
 }
 
 impl Process {
     pub fn new(name: impl Into<String>) -> Arc<Self> {
-        Arc::new(Self { name: name.into(), dead: AtomicBool::new(false), died: Notify::new() })
+        let (dead, died, held) = (AtomicBool::new(false), Notify::new(), Mutex::default());
+        Arc::new(Self { name: name.into(), dead, died, held })
     }
 
     pub fn name(&self) -> &str {
@@ -156,8 +159,17 @@ impl Process {
         self.dead.load(Ordering::Relaxed)
     }
 
-    /// Returns at once while it lives, and never afterwards.
+    /// It stands still for a while, and goes on with what it was doing.
+    pub fn hold(&self, length: Duration) {
+        *self.held.lock().unwrap() = Some(Instant::now() + length);
+    }
+
+    /// Returns while it lives and does not stand still, and never once it is dead.
     async fn alive(&self) {
+        let held = *self.held.lock().unwrap();
+        if let Some(end) = held {
+            tokio::time::sleep_until(end).await;
+        }
         if self.is_dead() {
             std::future::pending::<()>().await;
         }
