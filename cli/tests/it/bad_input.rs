@@ -57,10 +57,11 @@ fn damage_in_a_log_is_found_told_and_mended_by_asking_again() {
     drop(process);
     let run = data.run();
     data.kgfleet(&["resume", run.name()]).expect(0);
-    let segment = run.dir.log().join("00000001.kglog");
+    let segment = run.dir.log().join("00000001-00000001.kglog");
     let mut bytes = std::fs::read(&segment).unwrap();
-    // In the first frame: even one record takes more.
-    bytes[100] ^= 0xff;
+    // In the last frame, which has records.
+    let at = bytes.len() - 10;
+    bytes[at] ^= 0xff;
     std::fs::write(&segment, bytes).unwrap();
 
     let damaged = data.kgfleet(&["verify", run.name()]).expect(1);
@@ -85,7 +86,7 @@ fn a_server_that_restarts_is_waited_for() {
     let _server = Server::at(address);
     process.finish().expect(0).says(&["8 dialogues scored, 0 failed"]);
     for (key, entry) in data.run().records() {
-        let failed = entry.record.rounds.iter().flat_map(|round| &round.failed_calls);
+        let failed = entry.rounds.iter().flat_map(|round| &round.failed_calls);
         let broken = failed.filter(|call| call.cause == FailureCause::Connection).count();
         assert_eq!(broken > 0, key.task.as_str() == TURTLE_TASK, "{key} keeps what went wrong");
     }

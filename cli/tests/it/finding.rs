@@ -156,6 +156,6 @@ fn answers_that_were_cut_are_told_wherever_a_run_is_seen() {
     let whole_run = whole.kgfleet(&server.run_arguments(&[NT_TASK], 2, 2)).expect(0);
     assert!(!whole_run.stderr.contains("were cut"), "{whole_run}");
     let limits: Vec<_> =
-        whole.run().records().values().map(|entry| entry.record.provenance.model.max_tokens).collect();
+        whole.run().records().values().map(|entry| entry.provenance.model.max_tokens).collect();
     assert!(limits.iter().all(|limit| limit.is_some_and(|limit| limit > 4096)), "{limits:?}");
 }

@@ -41,7 +41,7 @@ fn one_interrupt_finishes_what_is_in_flight() {
         finished.says(&["5 dialogues scored", &resume]).prints(&[NT_TASK]);
         let records = run.records();
         assert_eq!(records.len(), 1 + IN_FLIGHT as usize);
-        assert!(records.values().all(|entry| entry.record.outcome.is_scored()));
+        assert!(records.values().all(|entry| entry.outcome.is_scored()));
         goes_on(&server, &data, &run);
     }
 }

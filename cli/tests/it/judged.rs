@@ -127,7 +127,7 @@ fn judges_that_do_not_chat_compare_answers_and_share_what_needs_no_answer() {
     assert!(statements.len() == 1 && statements[0].name().ends_with(".statement.all.1"));
     // What was asked stands in the records: a pair, and what the verdict needs.
     let similarities = of_stage(".similarity.strong.")[0].records();
-    let round = &similarities.values().next().unwrap().record.rounds[0];
+    let round = &similarities.values().next().unwrap().rounds[0];
     let pair: [String; 2] = serde_json::from_str(&round.prompt.text).unwrap();
     assert!(pair.iter().all(|text| !text.is_empty()) && round.answer.text.starts_with("{\"cosine\":"));
 
@@ -173,7 +173,7 @@ fn answers_that_are_not_there_yet_are_not_waited_for() {
     let finished = data.kgfleet(&["run", configuration.to_str().unwrap(), "--json"]);
     let name = finished.json()["run"].as_str().unwrap().to_owned();
     // As a process leaves it that was interrupted before everything was answered.
-    let state = data.path().join("runs").join(format!("{name}.ask.weak.1")).join("state-2.json");
+    let state = data.path().join("runs").join(format!("{name}.ask.weak.1")).join("state.json");
     let text = std::fs::read_to_string(&state).unwrap();
     assert!(text.contains("\"finished\""), "{text}");
     std::fs::write(&state, text.replace("\"finished\"", "\"active\"")).unwrap();

@@ -53,14 +53,12 @@ fn all_perfect(data: &Data) {
     let records = run.records();
     assert_eq!(records.len(), DIALOGUES);
     for (key, entry) in records {
-        let Outcome::Scored { scores, infos } = &entry.record.outcome else {
-            panic!("{key}: {:?}", entry.record.outcome)
-        };
+        let Outcome::Scored { scores, infos } = &entry.outcome else { panic!("{key}: {:?}", entry.outcome) };
         let best = scores.values().filter_map(|score| score.pointer("/combined").or(Some(score))?.as_f64());
         let best = best.fold(0.0, f64::max);
         let limited = serde_json::to_string(infos).unwrap().contains("evaluation limit");
         assert!(best == 1.0 && !limited, "{key}: {scores:?} {infos:?}");
-        assert!(entry.record.rounds.len() == 1, "{key}: a perfect answer needs no second round");
+        assert!(entry.rounds.len() == 1, "{key}: a perfect answer needs no second round");
     }
     data.kgfleet(&["verify", run.name()]).expect(0);
 }

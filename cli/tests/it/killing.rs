@@ -119,7 +119,7 @@ fn a_run_killed_at_any_moment_ends_with_one_record_per_dialogue() {
             }
             let mut now = BTreeMap::new();
             if let Some(run) = data.runs().first() {
-                let ids = run.records().into_iter().map(|(key, entry)| (key, entry.record.attempt.id));
+                let ids = run.records().into_iter().map(|(key, entry)| (key, entry.attempt.id));
                 now.extend(ids);
             }
             for (key, id) in &durable {
@@ -157,7 +157,7 @@ fn a_tail_that_a_power_cut_left_is_told_and_stays() {
     drop(process);
 
     let run = data.run();
-    let segment = run.dir.log().join("00000001.kglog");
+    let segment = run.dir.log().join("00000001-00000001.kglog");
     let mut bytes = std::fs::read(&segment).unwrap();
     // The beginning of a frame, as far as the disk got.
     bytes.extend_from_within(..7);
@@ -178,14 +178,17 @@ fn a_flip_in_the_last_frame_of_a_finished_run_is_damage_to_every_verb() {
     let arguments = server.run_arguments(&[NT_TASK], 3, 4);
     data.kgfleet(&arguments).expect(0);
     let run = data.run();
-    let segment = run.dir.log().join("00000001.kglog");
+    let segment = run.dir.log().join("00000001-00000001.kglog");
     let whole = std::fs::read(&segment).unwrap();
     let magic = b"\x89KGF\r\n\x1a\n";
-    let last = whole.windows(magic.len()).rposition(|bytes| bytes == magic).unwrap();
-    let lost = run.entries().pop().unwrap().record.key;
+    let frames = whole.windows(magic.len()).enumerate().filter(|(_, bytes)| bytes == magic);
+    let frames: Vec<usize> = frames.map(|(at, _)| at).collect();
+    // The last one says that the run has ended; the last record is in the one before.
+    let [.., last, event] = frames[..] else { panic!("{frames:?}") };
+    let lost = run.entries().pop().unwrap().key;
 
     // One of every part of a frame: magic, lengths, checksums, payload. Every byte is flipped in `results`.
-    for at in [last, last + 9, last + 13, last + 17, last + 21, last + 25, last + 40, whole.len() - 1] {
+    for at in [last, last + 9, last + 13, last + 17, last + 21, last + 25, last + 40, event - 1] {
         let mut flipped = whole.clone();
         flipped[at] ^= 0x10;
         std::fs::write(&segment, &flipped).unwrap();

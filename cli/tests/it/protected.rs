@@ -371,7 +371,7 @@ fn without_its_key_a_protected_run_is_checked_and_not_read() {
     fs::write(&path, manifest.to_string()).unwrap();
     let (checked, talk) = lab.ends(&["verify", &run], 1);
     assert!(
-        checked.contains("16 records are encrypted and intact") && checked.contains("is sound"),
+        checked.contains("18 lines are encrypted and intact") && checked.contains("is sound"),
         "{checked}"
     );
     assert!(talk.contains("does not open with this password"), "{talk}");
@@ -384,7 +384,7 @@ fn without_its_key_a_protected_run_is_checked_and_not_read() {
     fs::write(&path, manifest.to_string()).unwrap();
     let (_, talk) = lab.ends(&["show", &run, "good/Text2SparqlExecEvalListOrganizational/0"], 3);
     assert!(talk.contains("`log_key`"), "{talk}");
-    fs::remove_file(lab.folder(&run).join("log/00000001.kglog")).unwrap();
+    fs::remove_file(lab.folder(&run).join("log/00000001-00000001.kglog")).unwrap();
     let left = files(&lab.folder(&run).join("log"));
     let (_, talk) = lab.ends(&["resume", &run], 2);
     assert!(talk.contains("no key to encrypt its records with"), "{talk}");

@@ -34,7 +34,7 @@ fn the_run_without_arguments_completes_and_everything_can_be_read_back() {
     let run = data.run();
     let (name, exports) = (run.name(), run.dir.exports());
     assert_eq!(run.records().len(), DIALOGUES);
-    assert!(run.records().values().all(|entry| entry.record.outcome.is_scored()));
+    assert!(run.records().values().all(|entry| entry.outcome.is_scored()));
 
     data.kgfleet(&["verify", name])
         .expect(0)
@@ -102,7 +102,7 @@ fn several_models_at_one_server_are_asked_alike() {
     let asked: Vec<String> = records.keys().map(|key| key.model.to_string()).collect();
     assert_eq!(asked, ["a", "a", "b", "b"]);
     for entry in records.values() {
-        let sampling = &entry.record.provenance.sampling;
+        let sampling = &entry.provenance.sampling;
         assert_eq!((sampling.temperature, sampling.top_p, sampling.max_tokens), (Some(0.5), None, Some(77)));
     }
     data.kgfleet(&[&run[..], &["--model", "a", "--temperature", "3"]].concat())

@@ -23,7 +23,7 @@ fn failed_dialogues_are_asked_again_by_cause_and_superseded() {
     let before = run.records();
     for (key, entry) in &before {
         let failed = key.task.as_str() == TURTLE_TASK;
-        match &entry.record.outcome {
+        match &entry.outcome {
             Outcome::Scored { .. } => assert!(!failed, "{key}"),
             Outcome::Unscored { cause, message, .. } | Outcome::Failed { cause, message } => {
                 assert!(

@@ -3,7 +3,7 @@
 use domain::exchange::{Delivery, Receipt, WorkExchange};
 use domain::{DialogueKey, FailureCause, RecordId, RunId};
 use proto::{Client, ClientConfig};
-use results::log::{LogOptions, LogWriter};
+use results::log::{LogLine, LogOptions, LogWriter};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -159,13 +159,13 @@ fn a_log_of_a_stranger_does_not_fill_the_screen() {
     process.finish();
     let run = data.run();
     // As earlier versions took it from workers: no limit has seen these records.
-    let (mut log, _) = LogWriter::open(&run.dir.log(), LogOptions::default()).unwrap();
+    let mut log = LogWriter::open(&run.dir.log(), LogOptions::default()).unwrap();
     let long = message(LONG / 4);
     for iteration in 0..FORGED {
-        log.append_raw(u64::from(iteration) + 1, &failed(iteration, &long).to_string()).unwrap();
+        log.append_raw(&LogLine::Record(failed(iteration, &long).to_string())).unwrap();
     }
     for iteration in FORGED..FORGED + 2 {
-        log.append_raw(u64::from(iteration) + 1, &overfull(iteration).to_string()).unwrap();
+        log.append_raw(&LogLine::Record(overfull(iteration).to_string())).unwrap();
     }
     log.commit().unwrap();
     expect_told_in_short(data.kgfleet(&["status", run.name()]));

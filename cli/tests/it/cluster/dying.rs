@@ -26,8 +26,8 @@ fn a_worker_that_is_killed_is_replaced_by_the_others() {
     finished.expect(0);
     assert_eq!((view.scored, view.failed), (DIALOGUES as u64, 0));
     let winners = winners(&cluster, DIALOGUES);
-    assert!(winners.values().any(|entry| entry.record.attempt.worker.as_str() == "second"));
-    assert!(winners.values().any(|entry| entry.record.attempt.number > 1), "its units were leased again");
+    assert!(winners.values().any(|entry| entry.attempt.worker.as_str() == "second"));
+    assert!(winners.values().any(|entry| entry.attempt.number > 1), "its units were leased again");
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn a_redis_that_restarts_without_its_data_is_filled_again() {
     let Some(mut cluster) = Cluster::start() else { return };
     let (server, coordinator, run, _worker) = in_the_middle(&cluster, &TASKS, ITERATIONS, ANSWERED);
     let before: Vec<RecordId> =
-        cluster.data.run().entries().into_iter().map(|entry| entry.record.attempt.id).collect();
+        cluster.data.run().entries().into_iter().map(|entry| entry.attempt.id).collect();
     cluster.redis.say::<()>("FLUSHALL");
     cluster.redis.restart();
     server.gate().open();
@@ -60,7 +60,7 @@ fn a_redis_that_restarts_without_its_data_is_filled_again() {
     assert_eq!((view.scored, view.failed), (DIALOGUES as u64, 0));
     let winners = winners(&cluster, DIALOGUES);
     for id in &before {
-        assert!(winners.values().any(|entry| entry.record.attempt.id == *id), "what was durable counts");
+        assert!(winners.values().any(|entry| entry.attempt.id == *id), "what was durable counts");
     }
 }
 
@@ -103,7 +103,7 @@ fn two_coordinators_and_a_rolling_restart_are_invisible_to_a_run() {
     winners(&cluster, DIALOGUES);
     for worker in ["first", "second"] {
         assert!(
-            cluster.data.run().entries().iter().any(|entry| entry.record.attempt.worker.as_str() == worker),
+            cluster.data.run().entries().iter().any(|entry| entry.attempt.worker.as_str() == worker),
             "{worker} worked"
         );
     }

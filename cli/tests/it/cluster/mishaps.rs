@@ -112,7 +112,7 @@ fn the_records_of_a_worker_that_does_not_come_back_are_delivered_by_another() {
     finished.expect(0);
     assert_eq!((view.scored, view.failed), (ITERATIONS.into(), 0));
     let winners = winners(&cluster, ITERATIONS as usize);
-    let of_first = winners.values().filter(|entry| entry.record.attempt.worker.as_str() == "first").count();
+    let of_first = winners.values().filter(|entry| entry.attempt.worker.as_str() == "first").count();
     assert!(of_first >= ANSWERED + IN_FLIGHT, "{of_first} records of the first worker count");
     second.signal(Signal::TERM);
     second.finish().expect(0);

@@ -26,8 +26,7 @@ mod until_done;
 
 use std::collections::BTreeMap;
 
-use domain::{DialogueKey, RecordId};
-use results::log::LogEntry;
+use domain::{DialogueKey, Record, RecordId};
 
 use crate::harness::cluster::Coordinator;
 use crate::harness::{Cluster, RunOnDisk, Running, Server, acknowledged};
@@ -53,15 +52,14 @@ fn in_the_middle(
 
 /// The record of every dialogue that counts, and that there are exactly so many. No record that was acknowledged is missing.
 #[track_caller]
-fn winners(cluster: &Cluster, dialogues: usize) -> BTreeMap<DialogueKey, LogEntry> {
+fn winners(cluster: &Cluster, dialogues: usize) -> BTreeMap<DialogueKey, Record> {
     let run: RunOnDisk = cluster.data.run();
-    let mut winners: BTreeMap<DialogueKey, LogEntry> = BTreeMap::new();
-    for entry in run.entries() {
-        let rank = |entry: &LogEntry| (!entry.record.outcome.is_scored(), entry.ticket);
-        match winners.get(&entry.record.key) {
-            Some(standing) if rank(standing) < rank(&entry) => {}
+    let mut winners: BTreeMap<DialogueKey, Record> = BTreeMap::new();
+    for record in run.entries() {
+        match winners.get(&record.key) {
+            Some(first) if first.outcome.is_scored() || !record.outcome.is_scored() => {}
             _ => {
-                winners.insert(entry.record.key.clone(), entry);
+                winners.insert(record.key.clone(), record);
             }
         }
     }

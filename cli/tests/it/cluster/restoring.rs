@@ -66,7 +66,7 @@ fn a_run_goes_on_from_a_copy_that_was_made_while_it_was_written() {
     assert_eq!(view.scored, DIALOGUES);
     end(coordinator);
     // A run that finished while the worker still held a lease is forgotten. Then nobody knows that the copy lacks records.
-    let is_remembered = cluster.redis.say::<u64>(&format!("EXISTS kgf:{{{run}}}:run")) == 1;
+    let is_remembered = cluster.redis.say::<u64>(&format!("HEXISTS kgf:{{queue}}:runs {run}")) == 1;
 
     restore(copy.path(), &cluster.data);
     server.gate().take_asked();

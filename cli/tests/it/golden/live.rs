@@ -33,7 +33,7 @@ fn add_records(transcript: &mut Transcript, data: &Data) {
     for run in runs {
         let records = run.records();
         let mut digest = Sha256::new();
-        records.values().for_each(|entry| digest.update(said(&entry.record)));
+        records.values().for_each(|entry| digest.update(said(entry)));
         transcript.add_line(&format!(
             "{}: {} records, SHA-256 {}",
             run.name(),

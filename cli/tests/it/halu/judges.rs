@@ -16,11 +16,11 @@ fn said(data: &Data, pipeline: &str, stage: &str) -> BTreeMap<String, Option<Str
     let of_stage = format!("{pipeline}.{stage}.");
     for run in data.runs().iter().filter(|run| run.name().starts_with(&of_stage)) {
         for entry in run.records().into_values() {
-            let choice = match &entry.record.outcome {
+            let choice = match &entry.outcome {
                 Outcome::Scored { infos, .. } => infos["choice"].as_str().map(str::to_owned),
                 _ => None,
             };
-            said.insert(entry.record.rounds[0].prompt.text.clone(), choice);
+            said.insert(entry.rounds[0].prompt.text.clone(), choice);
         }
     }
     said
@@ -80,7 +80,7 @@ fn a_retry_leaves_what_a_writer_failed_at_as_it_was_judged() {
         let of_writer = runs.iter().filter(|run| run.name().starts_with(&writers));
         let entries = of_writer.flat_map(|run| run.records().into_values());
         let is_written: Vec<bool> =
-            entries.map(|entry| matches!(entry.record.outcome, Outcome::Scored { .. })).collect();
+            entries.map(|entry| matches!(entry.outcome, Outcome::Scored { .. })).collect();
         (is_written.iter().filter(|is| **is).count(), is_written.iter().filter(|is| !**is).count())
     };
     let asked = || ["nli", "llm", "expert"].map(|stage| said(&data, &name, stage).len());

@@ -130,7 +130,7 @@ fn every_question_was_asked_once(data: &Data, pipeline: &str) {
     for run in data.runs().iter().filter(|run| judges(run.name())) {
         let stage = run.name().rsplit_once('.').unwrap().0.to_owned();
         for entry in run.entries() {
-            let record = entry.record;
+            let record = entry;
             assert!(record.outcome.is_scored(), "{} {}", run.name(), record.key);
             let uid = record.provenance.task.case;
             let dialogue = (run.name().to_owned(), record.key);

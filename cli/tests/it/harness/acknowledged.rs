@@ -36,8 +36,8 @@ pub fn read(file: &Path) -> BTreeMap<RunId, BTreeSet<RecordId>> {
 pub fn kept(log: &Path) -> BTreeSet<RecordId> {
     let items = LogReader::open(log, None).into_iter().flatten().flatten();
     let records = items.filter_map(|item| match item {
-        LogItem::Entry { entry, .. } => Some(entry.record.attempt.id),
-        LogItem::Damage(_) => None,
+        LogItem::Record { record, .. } => Some(record.attempt.id),
+        LogItem::Event { .. } | LogItem::Damage(_) => None,
     });
     records.collect()
 }

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use domain::DialogueKey;
-use results::log::{LogEntry, LogItem, LogReader};
+use domain::{DialogueKey, Record};
+use results::log::{LogItem, LogReader};
 use results::{RunDir, RunManifest};
 use tempfile::TempDir;
 
@@ -117,27 +117,28 @@ impl RunOnDisk {
         self.manifest.run.as_str()
     }
 
-    /// Every entry of its log, superseded ones too. A tail that a writer left unfinished is passed over; any other damage
+    /// Every record of its log, superseded ones too. A tail that a writer left unfinished is passed over; any other damage
     /// fails the test.
     #[track_caller]
-    pub fn entries(&self) -> Vec<LogEntry> {
-        let mut entries = Vec::new();
+    pub fn entries(&self) -> Vec<Record> {
+        let mut records = Vec::new();
         for item in LogReader::open(&self.dir.log(), None).unwrap() {
             match item.unwrap() {
-                LogItem::Entry { entry, .. } => entries.push(*entry),
+                LogItem::Record { record, .. } => records.push(*record),
+                LogItem::Event { .. } => {}
                 LogItem::Damage(damage) => assert!(!damage.is_loss(), "{damage}"),
             }
         }
-        entries
+        records
     }
 
-    /// The entries by dialogue. Fails when a dialogue has two.
+    /// The records by dialogue. Fails when a dialogue has two.
     #[track_caller]
-    pub fn records(&self) -> BTreeMap<DialogueKey, LogEntry> {
+    pub fn records(&self) -> BTreeMap<DialogueKey, Record> {
         let mut records = BTreeMap::new();
-        for entry in self.entries() {
-            let key = entry.record.key.clone();
-            assert!(records.insert(key.clone(), entry).is_none(), "{key} has two records");
+        for record in self.entries() {
+            let key = record.key.clone();
+            assert!(records.insert(key.clone(), record).is_none(), "{key} has two records");
         }
         records
     }

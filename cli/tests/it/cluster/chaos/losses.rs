@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use domain::{RecordId, RunId};
-use results::log::{Damage as Damaged, DamageKind, LogItem, LogOptions, LogReader, LogWriter};
+use results::log::{Damage as Damaged, DamageKind, LogItem, LogLine, LogOptions, LogReader, LogWriter};
 
 use super::fleet::Fleet;
 use super::plan::{Fault, Planned};
@@ -198,7 +198,7 @@ fn torn_tails(log: &Path) -> BTreeMap<PathBuf, u64> {
     let items = LogReader::open(log, None).into_iter().flatten().flatten();
     let torn = items.filter_map(|item| match item {
         LogItem::Damage(Damaged { path, offset, kind: DamageKind::TornTail { .. } }) => Some((path, offset)),
-        LogItem::Damage(_) | LogItem::Entry { .. } => None,
+        LogItem::Damage(_) | LogItem::Record { .. } | LogItem::Event { .. } => None,
     });
     torn.collect()
 }
@@ -227,10 +227,10 @@ fn sizes(log: &Path) -> Vec<(PathBuf, u64)> {
     segments
 }
 
-/// Names and lengths of the segments and seals in the folder of a log.
+/// Names and lengths of the segments and ends in the folder of a log.
 fn files(log: &Path) -> Vec<(PathBuf, u64)> {
     let paths = fs::read_dir(log).into_iter().flatten().flatten().map(|file| file.path());
-    let counts = |path: &PathBuf| path.extension().is_some_and(|is| is == "kglog" || is == "kgseal");
+    let counts = |path: &PathBuf| path.extension().is_some_and(|is| is == "kglog" || is == "ends");
     let mut files: Vec<(PathBuf, u64)> =
         paths.filter(counts).filter_map(|path| Some((path.file_name()?.into(), length_of(&path)?))).collect();
     files.sort();
@@ -289,8 +289,8 @@ fn a_bit_in_what_is_left_of_a_frame_is_to_be_named_where_a_note_says_that_it_was
     let run = RunId::new("r");
     let log = log_of(data.path(), &run);
     fs::create_dir_all(&log).unwrap();
-    let (mut writer, _) = LogWriter::open(&log, LogOptions::default()).unwrap();
-    writer.append_raw(0, "{}").unwrap();
+    let mut writer = LogWriter::open(&log, LogOptions::default()).unwrap();
+    writer.append_raw(&LogLine::Event("{}")).unwrap();
     writer.commit().unwrap();
     drop(writer);
     let (name, length) = sizes(&log).remove(0);

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use domain::control::{BenchmarkView, RunPhase};
-use domain::{DialogueKey, FailureCause, RecordId, RunId, Standing};
+use domain::{DialogueKey, FailureCause, RecordId, RunId};
 use results::RunDir;
 use results::log::{LogItem, LogReader};
 use serde_json::Value;
@@ -214,8 +214,8 @@ impl Reckoning {
             return;
         }
         for run in runs_of(data, name) {
-            for (key, (standing, _, why)) in winners(data, &run) {
-                let Some((cause, calls)) = why.filter(|_| !standing.is_scored()) else { continue };
+            for (key, (is_scored, _, why)) in winners(data, &run) {
+                let Some((cause, calls)) = why.filter(|_| !is_scored) else { continue };
                 let is_unreadable =
                     cause == FailureCause::Server && calls.contains("the answer cannot be parsed");
                 if cause != FailureCause::BadRequest && !is_unreadable {
@@ -299,7 +299,7 @@ impl Reckoning {
         }
         let winners = winners(&data, run);
         let planned = RunDir::open(&data, run).map(|(_, manifest)| manifest.planned_dialogues);
-        let scored = winners.values().filter(|(standing, ..)| standing.is_scored()).count() as u64;
+        let scored = winners.values().filter(|(is_scored, ..)| *is_scored).count() as u64;
         self.scored += scored;
         if planned.as_ref().ok() != Some(&scored) {
             wrong.push(format!("{run}: {scored} dialogues are scored, {planned:?} are planned"));
@@ -348,20 +348,19 @@ fn by_people(data: &Path, run: &RunId, standing: &[String], wrong: &mut Vec<Stri
     }
 }
 
-/// A winner: how it stands, its record, and why it failed.
-type Winner = (Standing, RecordId, Option<(FailureCause, String)>);
+/// A winner: whether it is scored, its record, and why it failed.
+type Winner = (bool, RecordId, Option<(FailureCause, String)>);
 
 /// The records that count, by the rule.
 fn winners(data: &Path, run: &RunId) -> HashMap<DialogueKey, Winner> {
     let mut winners: HashMap<DialogueKey, Winner> = HashMap::new();
     for item in LogReader::open(&log_of(data, run), None).into_iter().flatten().flatten() {
-        let LogItem::Entry { entry, late, .. } = item else { continue };
-        let (record, ticket) = (entry.record, entry.ticket);
-        let standing = Standing::new(record.outcome.is_scored(), ticket).late(late);
+        let LogItem::Record { record, .. } = item else { continue };
+        let is_scored = record.outcome.is_scored();
         let why = record.outcome.failure().map(|cause| (cause, format!("{:?}", record.failed_calls)));
-        let winner = (standing, record.attempt.id, why);
+        let winner = (is_scored, record.attempt.id, why);
         match winners.get(&record.key) {
-            Some((best, ..)) if best.beats(standing) => {}
+            Some((was_scored, ..)) if *was_scored || !is_scored => {}
             _ => {
                 winners.insert(record.key, winner);
             }

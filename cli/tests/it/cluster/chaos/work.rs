@@ -272,12 +272,12 @@ fn logs(data: &Path, name: &str) -> Vec<PathBuf> {
     runs_of(data, name).iter().map(|run| log_of(data, run)).collect()
 }
 
-/// Entries in the logs of a benchmark.
+/// Lines in the logs of a benchmark.
 fn records(data: &Path, name: &str) -> u64 {
     logs(data, name).iter().map(|log| count(log)).sum()
 }
 
-/// Entries in a log.
+/// Lines in a log.
 fn count(log: &Path) -> u64 {
     LogReader::open(log, None).map_or(0, |reader| reader.count() as u64)
 }
