@@ -43,6 +43,12 @@ fn old_runs_go_that_are_over_and_that_nobody_writes() {
     let state = interrupted.dir.path().join("state.json");
     let text = fs::read_to_string(&state).unwrap();
     fs::write(&state, text.replace("\"finished\"", "\"active\"")).unwrap();
+    let segment = interrupted.dir.log().join("00000001-00000001.kglog");
+    let bytes = fs::read(&segment).unwrap();
+    let magic = b"\x89KGF\r\n\x1a\n";
+    let end = bytes.windows(magic.len()).rposition(|window| window == magic).unwrap();
+    fs::write(&segment, &bytes[..end]).unwrap();
+    fs::remove_file(segment.with_extension("synced")).unwrap();
     age(&data.path().join("runs"), DAY * 40);
     age(&data.path().join("packs"), DAY * 40);
     age(young.dir.path(), DAY * 20);
