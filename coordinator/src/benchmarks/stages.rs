@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use benchmarks::{ModelReading, Ruling, Stage, StageRecords, Subject, names};
 use domain::{CaseUid, DialogueTime, FailureCause, ModelLabel, ModelSpec, Outcome, Record, RunId};
-
 use results::log::PlaceReader;
 
 use crate::benchmarks::Benchmarks;

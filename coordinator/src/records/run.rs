@@ -241,15 +241,15 @@ impl Run {
         self.state().known.as_ref().map(|(_, state)| state.clone())
     }
 
-    /// A state with the counts of this run, for lists.
-    pub(crate) fn summed_up(&self, state: RunStateFile) -> RunStateFile {
-        self.table(|table| RunStateFile { scored: table.scored(), failures: table.failures(), ..state })
-    }
-
     /// The same, with a number that rises with every change.
     pub(crate) fn numbered_state(&self) -> Option<(u64, RunStateFile)> {
         let state = self.state();
         state.known.as_ref().map(|(_, known)| (state.changes, known.clone()))
+    }
+
+    /// A state with the counts of this run, for lists.
+    pub(crate) fn summed_up(&self, state: RunStateFile) -> RunStateFile {
+        self.table(|table| RunStateFile { scored: table.scored(), failures: table.failures(), ..state })
     }
 
     /// Its phase. A run that was never begun is as its records are.
@@ -353,7 +353,7 @@ impl Run {
     /// Forgets its queue: it was removed.
     pub(crate) fn clear_at(&self) {
         self.state().at = None;
-        self.set_filled_no_more();
+        self.filled.store(false, Ordering::Release);
     }
 
     /// Whether this coordinator tends it. Other runs are only displayed.
@@ -364,11 +364,6 @@ impl Run {
     /// Tends it from now on.
     pub(crate) fn attend(&self) {
         self.attended.store(true, Ordering::Release);
-    }
-
-    /// Notes that the queue may lack units, because it was lost.
-    pub(crate) fn set_filled_no_more(&self) {
-        self.filled.store(false, Ordering::Release);
     }
 
     /// Reads the table of its dialogues, and its retries.

@@ -37,11 +37,6 @@ pub enum CommitError {
 }
 
 impl CommitError {
-    /// Whether somebody else writes the log since.
-    pub fn is_followed(&self) -> bool {
-        matches!(self, Self::Log(error) if matches!(**error, LogError::Followed { .. }))
-    }
-
     /// Whether the disk was full. The same line may be committed later, to the same log; after any other error it may not.
     pub fn is_disk_full(&self) -> bool {
         matches!(self, Self::Log(error) if matches!(**error, LogError::DiskFull { .. }))
