@@ -30,16 +30,37 @@ pub fn is_name_of(reported: &str, asked: &str) -> bool {
 
 /// Whether a name in a server's list, or among what a worker serves, stands for the model that is asked for.
 pub fn is_listed_as(listed: &str, asked: &str) -> bool {
-    // Fleets compare many names, of which nearly all differ at once.
-    let first = |name: &str| {
-        name.trim_end_matches('/').rsplit('/').next().and_then(|name| name.trim().bytes().next())
-    };
-    let may_be = match (first(listed), first(asked)) {
-        (Some(listed), Some(asked)) => listed.eq_ignore_ascii_case(&asked),
-        _ => false,
-    };
+    // Fleets compare thousands of names for each unit, of which nearly all differ.
     listed == asked
-        || ((may_be || ANY.contains(&asked)) && (is_name_of(listed, asked) || is_name_of(asked, listed)))
+        || ((ANY.contains(&asked) || may_be_alike(listed, asked))
+            && (is_name_of(listed, asked) || is_name_of(asked, listed)))
+}
+
+/// Whether two names are perhaps the same, by where they begin to differ; it allocates nothing. Names that are the same differ
+/// where one of them ends or goes on with what makes no other model of it, and in how Fireworks spells versions.
+fn may_be_alike(one: &str, other: &str) -> bool {
+    let [one, other] = [one, other].map(|name| {
+        let name = name.trim().trim_end_matches('/');
+        name.rsplit('/').next().unwrap_or(name).trim()
+    });
+    let same = one.bytes().zip(other.bytes()).take_while(|(a, b)| a.eq_ignore_ascii_case(b)).count();
+    let is_separator = |byte: u8| b"-@:.".contains(&byte);
+    let [here, there] = [one, other].map(|name| name.as_bytes().get(same).copied());
+    if same > 0 && [here, there].iter().all(|next| next.is_none_or(is_separator)) {
+        return true;
+    }
+    let may_be_spelled = |byte: u8| !byte.is_ascii() || b"vVpP".contains(&byte);
+    if [here, there].into_iter().flatten().any(may_be_spelled) {
+        return true;
+    }
+    // What begins within the end of a name that says nothing of the model: a route, or `-latest`.
+    let began = one.as_bytes()[..same].iter().rposition(|byte| is_separator(*byte));
+    began.is_some_and(|began| {
+        [one, other].iter().any(|name| {
+            let rest = &name.as_bytes()[began..];
+            rest[0] == b':' || rest.get(..7).is_some_and(|rest| rest.eq_ignore_ascii_case(b"-latest"))
+        })
+    })
 }
 
 /// Whether a name is another one, followed at most by what makes no other model of it.
@@ -138,6 +159,18 @@ mod tests {
         }
         for (listed, asked) in [("sim-other", "sim"), ("", "m"), ("a/m", "b/m"), ("n", "m")] {
             assert!(!is_listed_as(listed, asked), "{listed} is not {asked}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn names_that_begin_alike_are_compared_wholly(
+            stem in "(a/)?[mv][0-9p.]{0,3}",
+            ends in proptest::array::uniform2("(|v3p1|3\\.1|P1|-latest|:latest|-2024-08-06|:free|:f16|-q4_k|@001|x|/|\\.gguf| |é)(|:free|-latest)"),
+        ) {
+            let [one, other] = ends.map(|end| format!("{stem}{end}"));
+            let alike = one == other || is_name_of(&one, &other) || is_name_of(&other, &one);
+            proptest::prop_assert_eq!(is_listed_as(&one, &other), alike, "{} and {}", one, other);
         }
     }
 
