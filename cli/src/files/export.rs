@@ -118,7 +118,7 @@ impl ExportSource {
     }
 
     /// The dialogues in the order of the plan. Without the pack, those that have a record.
-    fn keys(&self) -> Box<dyn Iterator<Item = DialogueKey> + '_> {
+    fn keys(&self) -> Box<dyn Iterator<Item = DialogueKey> + Send + '_> {
         match &self.planned {
             Ok((_, plan)) => Box::new(plan.keys()),
             Err(_) => Box::new(self.recorded_keys().into_iter()),

@@ -3,6 +3,8 @@
 mod published;
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::mpsc;
+use std::thread::{self, Scope};
 
 use domain::{DialogueKey, ModelLabel, ModelSpec, Record, TaskLabel};
 use results::log::LogError;
@@ -73,12 +75,25 @@ fn billed(configuration: &serde_json::Value) -> HashMap<String, String> {
     models.into_iter().flatten().filter_map(name).collect()
 }
 
+/// Items that are read before they are taken: whole records, of which one may have megabytes.
+const AHEAD_MAX: usize = 32;
+
+/// The same items, read by a thread of their own: while one is taken, the next ones are read.
+fn ahead<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    items: impl Iterator<Item = T> + Send + 'scope,
+) -> impl Iterator<Item = T> {
+    let (sender, receiver) = mpsc::sync_channel(AHEAD_MAX);
+    scope.spawn(move || items.map(|item| sender.send(item)).all(|sent| sent.is_ok()));
+    receiver.into_iter()
+}
+
 /// Adds the winners of the planned dialogues `keys`, and their texts to `details`, if given. Also counts the planned
 /// dialogues. Returns the number of dialogues added.
 ///
 /// # Errors
 /// The record log cannot be read.
-pub fn read_run<K: Iterator<Item = DialogueKey>>(
+pub fn read_run<K: Iterator<Item = DialogueKey> + Send>(
     all: &mut Dialogues,
     run: &RunSource<'_>,
     keys: impl Fn() -> K,
@@ -105,54 +120,58 @@ pub fn read_run<K: Iterator<Item = DialogueKey>>(
     let (mut scorers, mut dialogues, mut unknown) = (BTreeSet::new(), 0, BTreeSet::new());
     let (mut outside, mut first_outside) = (0_u64, None);
     let whole = details.is_some();
-    let parts = (!whole).then(|| records.summaries(keys()).map(|read| Ok((read?, None))));
-    let records = whole.then(|| {
-        records.records(keys()).map(|read| {
-            let record = read?;
-            Ok((Summary::of(&record), Some(record)))
-        })
-    });
-    for read in parts.into_iter().flatten().chain(records.into_iter().flatten()) {
-        let (part, record): (Summary, Option<Record>) = read.map_err(ReadError::Log)?;
-        if let Some((details, record)) = details.as_deref_mut().zip(record) {
-            let compared = details.is_clear(manifest.protected).then(|| compare(&record));
-            details.push(with(DialogueDetail::of_record(record), compared), manifest.protected)?;
-        }
-        let (key, provenance, task) = (&part.key, &part.provenance, &part.provenance.task);
-        let id = *tasks.entry(key.task.clone()).or_insert_with(|| {
-            let class = class_of(&task.class, &task.version);
-            unknown.extend(class.as_ref().err().map(ToString::to_string));
-            all.task(key.task.as_str(), &task.class, class.map_or(&[], |class| class.headline))
+    thread::scope(|scope| -> Result<(), ReadError> {
+        let parts = (!whole).then(|| records.summaries(keys()).map(|read| Ok((read?, None))));
+        let whole = whole.then(|| {
+            let read = records.records(keys()).map(|read| {
+                let record = read?;
+                Ok((Summary::of(&record), Some(record)))
+            });
+            ahead(scope, read)
         });
-        let column = column_of(all, &key.model);
-        let setup = all.setup_of(column);
-        setup.note_record(&provenance.model, &provenance.sampling, &provenance.kgfleet);
-        setup.thrown_away += &part.thrown_away();
-        if let Some(scores) = part.outcome.scores()
-            && let Err(error) = all.tasks[id].check(scores)
-        {
-            outside += 1;
-            first_outside.get_or_insert_with(|| format!("{key}: {error}"));
+        for read in parts.into_iter().flatten().chain(whole.into_iter().flatten()) {
+            let (part, record): (Summary, Option<Record>) = read.map_err(ReadError::Log)?;
+            if let Some((details, record)) = details.as_deref_mut().zip(record) {
+                let compared = details.is_clear(manifest.protected).then(|| compare(&record));
+                details.push(with(DialogueDetail::of_record(record), compared), manifest.protected)?;
+            }
+            let (key, provenance, task) = (&part.key, &part.provenance, &part.provenance.task);
+            let id = *tasks.entry(key.task.clone()).or_insert_with(|| {
+                let class = class_of(&task.class, &task.version);
+                unknown.extend(class.as_ref().err().map(ToString::to_string));
+                all.task(key.task.as_str(), &task.class, class.map_or(&[], |class| class.headline))
+            });
+            let column = column_of(all, &key.model);
+            let setup = all.setup_of(column);
+            setup.note_record(&provenance.model, &provenance.sampling, &provenance.kgfleet);
+            setup.thrown_away += &part.thrown_away();
+            if let Some(scores) = part.outcome.scores()
+                && let Err(error) = all.tasks[id].check(scores)
+            {
+                outside += 1;
+                first_outside.get_or_insert_with(|| format!("{key}: {error}"));
+            }
+            let mut dialogue = ReportedDialogue::of(column, id, key.iteration);
+            let cached = part.rounds.iter().filter_map(|round| round.answer.usage.cached_tokens);
+            dialogue.rounds = part.rounds.len() as u32;
+            dialogue.prompt_tokens = part.tokens(|usage| usage.prompt_tokens);
+            dialogue.cached_tokens = cached.fold(0, u64::saturating_add);
+            dialogue.completion_tokens = part.tokens(|usage| usage.completion_tokens);
+            dialogue.seconds = Some(part.time().dialogue_s);
+            dialogue.odd = part.oddities();
+            dialogue.attempt = part.attempt.number;
+            let outcome = part.outcome.scores().ok_or_else(|| {
+                let why = part.outcome.failure();
+                why.map_or_else(String::new, |cause| cause.to_string())
+            });
+            all.add(dialogue, &task.case, outcome);
+            if !scorers.contains(&task.scorer) {
+                scorers.insert(task.scorer.clone());
+            }
+            dialogues += 1;
         }
-        let mut dialogue = ReportedDialogue::of(column, id, key.iteration);
-        let cached = part.rounds.iter().filter_map(|round| round.answer.usage.cached_tokens);
-        dialogue.rounds = part.rounds.len() as u32;
-        dialogue.prompt_tokens = part.tokens(|usage| usage.prompt_tokens);
-        dialogue.cached_tokens = cached.fold(0, u64::saturating_add);
-        dialogue.completion_tokens = part.tokens(|usage| usage.completion_tokens);
-        dialogue.seconds = Some(part.time().dialogue_s);
-        dialogue.odd = part.oddities();
-        dialogue.attempt = part.attempt.number;
-        let outcome = part.outcome.scores().ok_or_else(|| {
-            let why = part.outcome.failure();
-            why.map_or_else(String::new, |cause| cause.to_string())
-        });
-        all.add(dialogue, &task.case, outcome);
-        if !scorers.contains(&task.scorer) {
-            scorers.insert(task.scorer.clone());
-        }
-        dialogues += 1;
-    }
+        Ok(())
+    })?;
     // Planned tasks without any record have no class that could be named; they count all the same where others have them.
     for key in keys() {
         let known = tasks.get(&key.task).copied();
