@@ -17,8 +17,6 @@ use crate::plan::{Plan, outlines, with_iterations};
 /// The field of a manifest that names the run whose answers were rejudged. Such a run has no pending dialogues.
 pub(crate) const REJUDGED: &str = "rejudged_from";
 
-const PACK_HASH_DIGITS: usize = 64;
-
 /// The manifest of a run says otherwise than the plan that its configuration and pack give.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the manifest of run {run} {alteration}")]
@@ -38,9 +36,7 @@ impl NotAsPlanned {
         let fits = plan.hash(manifest.seed, pack_hash) == manifest.plan_hash;
         let named = manifest.packs.first().map(|pack| pack.hash.as_str());
         if named != Some(pack_hash) {
-            // Manifests of early versions name packs otherwise.
-            let by_hash = named.is_some_and(|named| named.len() == PACK_HASH_DIGITS);
-            return if by_hash && fits { altered(Alteration::Pack) } else { Ok(()) };
+            return if fits { altered(Alteration::Pack) } else { Ok(()) };
         }
         if !fits && !manifest.plan_hash.is_empty() {
             return altered(Alteration::Plan);
