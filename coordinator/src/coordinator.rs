@@ -20,6 +20,7 @@ use crate::fleet::Fleet;
 use crate::health::{Health, Uptime};
 use crate::options::{Adopt, CoordinatorOptions};
 use crate::queue::client::QueueClient;
+use crate::queue::fence::StoreFence;
 use crate::queue::measured::Measured;
 use crate::queue::signal::WorkSignal;
 use crate::queue_owner::Ownership;
@@ -53,10 +54,11 @@ impl Coordinator {
         sink: Sink,
         audit: AuditLog,
     ) -> Arc<Self> {
-        let queue: Arc<dyn QueueStore> =
-            if service_kit::metrics::is_collecting() { Arc::new(Measured(queue)) } else { queue };
         let (clock, health) = (Uptime::start(), Arc::new(Health::default()));
         let store = Arc::new(Store::new(sink, options.scope));
+        queue.set_fence(Arc::new(StoreFence::new(Arc::clone(&store))));
+        let queue: Arc<dyn QueueStore> =
+            if service_kit::metrics::is_collecting() { Arc::new(Measured(queue)) } else { queue };
         let packs = Arc::new(Packs::new(Arc::clone(&store)));
         let loaded = Arc::new(LoadedRuns::new(Arc::clone(&store), Arc::clone(&packs), clock));
         let signal = Arc::new(WorkSignal::default());
@@ -95,6 +97,7 @@ impl Coordinator {
             attended: Attended::default(),
             caps: Caps::new(&options, Arc::clone(&loaded)),
             named: Arc::clone(&named),
+            telling: tokio::sync::Mutex::default(),
             submitting: tokio::sync::Mutex::default(),
         });
         let fleet = Arc::new(Fleet::new(

@@ -45,6 +45,8 @@ pub(crate) struct Benchmarks {
     pub attended: Attended,
     pub caps: Caps,
     pub named: Arc<NamedModels>,
+    /// Held while runs are told of the phase of their benchmark.
+    pub telling: tokio::sync::Mutex<()>,
     /// Held while a run is submitted.
     pub submitting: tokio::sync::Mutex<()>,
 }

@@ -398,6 +398,8 @@ impl Benchmarks {
     /// Tells the runs of a pipeline of its phase, if they have perhaps not all been told. Whoever gave the command may have died
     /// over that, or be at it still: told twice, they do the same.
     pub(crate) async fn tell_runs(&self, name: &RunId, whom: Tell) -> Result<()> {
+        // Who was given an earlier command may not come to tell it after a later one was told, and then die.
+        let _one = self.telling.lock().await;
         for round in 0..CHANGES_MAX {
             let (revision, state) = self.revised_judged_state(name).await?;
             // Whoever gave a later command may have told the runs before the earlier one was told here: they are told again.

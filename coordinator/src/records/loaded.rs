@@ -200,7 +200,11 @@ impl LoadedRuns {
         self.read_on(&run).await?;
         let (listed, known) = (self.store.listed_state(id).await?, run.known_state());
         run.set_listed(match (&listed, &known) {
-            (ListedState::Known(listed), Some(known)) => listed.phase == known.phase,
+            (ListedState::Known(listed), Some(known)) => {
+                let of_log = run.summed_up(known.clone());
+                let is_counted = (listed.scored, &listed.failures) == (of_log.scored, &of_log.failures);
+                listed.phase == of_log.phase && (is_counted || !of_log.phase.is_over())
+            }
             (ListedState::NeverBegun, None) => true,
             _ => false,
         });

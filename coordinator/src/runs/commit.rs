@@ -110,15 +110,16 @@ async fn gather(
         tokio::spawn(async move {
             let result = commits.commit_batch(&run, &log, &batch, &broken).await;
             let is_late = result.is_ok() && run.phase().is_over();
-            for item in batch {
-                // The caller may have gone away.
-                let _ = item.receipt.send(result.clone().map(|()| Receipt::Stored));
-            }
             // Whoever changes the state may wait for the end of this log.
             drop((log, turn));
             if is_late {
-                // What comes late counts, too. Where the list cannot be written now, a later round does it.
+                // What comes late counts, too. Who dies before the list says so has acknowledged nothing, and is sent it again. Where
+                // the list cannot be written now, a later round does it.
                 let _ = commits.list_end(&run).await;
+            }
+            for item in batch {
+                // The caller may have gone away.
+                let _ = item.receipt.send(result.clone().map(|()| Receipt::Stored));
             }
         });
     }

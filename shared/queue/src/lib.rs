@@ -7,13 +7,14 @@
 //! manifest and log, under a higher generation.
 //!
 //! Reading order: [`unit`] and [`run`] have the types, `memory` is the queue,
-//! `leader` decides who leads, `rounds` what leaves a leader when, `kept` what Redis keeps, `redis` talks to it, and
+//! `leader` decides who leads, `rounds` what leaves a leader when, `kept` what Redis keeps, `keeper` leads, `redis` talks to Redis, and
 //! [`store`] is the trait that `memory_store` implements.
 
 mod address;
 mod calls;
 mod clock;
 pub mod error;
+mod keeper;
 mod kept;
 mod leader;
 pub mod limits;
@@ -33,6 +34,7 @@ pub mod worker;
 pub use address::{open, open_as, with_password};
 pub use clock::{Clock, SystemClock};
 pub use error::{Error, Result};
+pub use keeper::LeaderFence;
 pub use memory::MemoryQueue;
 pub use memory_store::MemoryStore;
 pub use owner::QueueOwner;

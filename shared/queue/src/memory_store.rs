@@ -10,11 +10,12 @@ use domain::{InstanceId, ModelLabel, RunId, WorkerId};
 
 use crate::clock::{Clock, millis};
 use crate::error::{Error, Result};
+use crate::keeper::{BackingStore, Keeper, LeaderFence};
 use crate::kept::Change;
 use crate::limits;
 use crate::memory::MemoryQueue;
 use crate::owner::QueueOwner;
-use crate::redis::{Keeper, RedisOptions};
+use crate::redis::{RedisOptions, RedisServer};
 use crate::rounds::{Role, Rounds};
 use crate::run::{ModelCounts, RunRef, RunSpec, RunStatus};
 use crate::run_state::RunState;
@@ -40,7 +41,8 @@ pub struct MemoryStore {
 pub(crate) struct Shared {
     pub(crate) queue: MemoryQueue,
     owner: Option<QueueOwner>,
-    inspect: Option<Inspect>,
+    /// Tests look at the queue after every operation.
+    pub(crate) inspect: Option<Inspect>,
     /// `None` without Redis.
     pub(crate) rounds: Option<Rounds>,
 }
@@ -53,7 +55,8 @@ pub(crate) fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
 impl MemoryStore {
     /// An empty store.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
-        Self::with(clock, None)
+        let shared = Shared { queue: MemoryQueue::default(), owner: None, inspect: None, rounds: None };
+        Self { shared: Arc::new(Mutex::new(shared)), clock, address: None, keeper: None }
     }
 
     /// The queue that Redis keeps, for the process with this name. It contacts nobody yet. With its first operation it begins to lead,
@@ -62,15 +65,14 @@ impl MemoryStore {
     /// # Errors
     /// [`crate::Error::Unfit`]: the address is invalid.
     pub fn kept_in(options: &RedisOptions, name: &str, clock: Arc<dyn Clock>) -> Result<Self> {
-        let keeper = Keeper::new(options, name)?;
-        let store = Self::with(clock, None);
-        store.lock().rounds = Some(Rounds::default());
-        Ok(Self { address: Some(keeper.address().to_owned()), keeper: Some(Arc::new(keeper)), ..store })
+        Ok(Self::new(clock).kept_by(Box::new(RedisServer::new(options)?), name))
     }
 
-    pub(crate) fn with(clock: Arc<dyn Clock>, inspect: Option<Inspect>) -> Self {
-        let shared = Shared { queue: MemoryQueue::default(), owner: None, inspect, rounds: None };
-        Self { shared: Arc::new(Mutex::new(shared)), clock, address: None, keeper: None }
+    /// The same store, kept elsewhere for the next leader.
+    pub(crate) fn kept_by(self, backing: Box<dyn BackingStore>, name: &str) -> Self {
+        self.lock().rounds = Some(Rounds::default());
+        let keeper = Keeper::new(backing, name);
+        Self { address: Some(keeper.store().address().to_owned()), keeper: Some(Arc::new(keeper)), ..self }
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Shared> {
@@ -140,14 +142,14 @@ impl QueueStore for MemoryStore {
 
     async fn owner(&self) -> Result<Option<QueueOwner>> {
         match &self.keeper {
-            Some(keeper) => keeper.owner().await,
+            Some(keeper) => keeper.store().owner().await,
             None => Ok(self.lock().owner.clone()),
         }
     }
 
     async fn bind(&self, from: Option<&QueueOwner>, to: &QueueOwner) -> Result<QueueOwner> {
         if let Some(keeper) = &self.keeper {
-            return keeper.bind(from, to).await;
+            return keeper.store().bind(from, to).await;
         }
         let mut shared = self.lock();
         if shared.owner.as_ref() == from {
@@ -293,7 +295,7 @@ impl QueueStore for MemoryStore {
 
     async fn check(&self) -> Result<Vec<String>> {
         match &self.keeper {
-            Some(keeper) => keeper.check().await,
+            Some(keeper) => keeper.store().check().await,
             None => Ok(Vec::new()),
         }
     }
@@ -303,6 +305,12 @@ impl QueueStore for MemoryStore {
             // Trouble of a leader is told by whoever meets it, and who leads is found out by the first operation.
             None | Some(Role::Starting | Role::Leading { .. }) => Ok(()),
             Some(Role::Waiting(why) | Role::Followed(why)) => Err(why.clone()),
+        }
+    }
+
+    fn set_fence(&self, fence: Arc<dyn LeaderFence>) {
+        if let Some(keeper) = &self.keeper {
+            keeper.set_fence(fence);
         }
     }
 

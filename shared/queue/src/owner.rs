@@ -6,9 +6,9 @@
 pub struct QueueOwner {
     /// The identity of its record store.
     pub store: String,
-    /// A random name, drawn when the queue got its owner; empty if the owner was written before queues had names.
+    /// A random name, drawn when the queue got its owner.
     pub queue: String,
-    /// Number of this queue among the store's queues, from 1; 0 if the owner was written before they were counted.
+    /// Number of this queue among the store's queues, from 1; 0 of a queue that one process keeps for itself.
     pub generation: u64,
 }
 
@@ -16,7 +16,7 @@ impl QueueOwner {
     /// The owner as the queue stores it.
     pub(crate) fn text(&self) -> String {
         let Self { store, queue, generation } = self;
-        if *generation == 0 { store.clone() } else { format!("{store} {generation} {queue}") }
+        format!("{store} {generation} {queue}")
     }
 
     /// Reads what [`text`](Self::text) wrote. Any other text is taken as the name of a store.
@@ -36,13 +36,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_owner_is_read_as_it_was_written_and_an_earlier_one_names_its_store_alone() {
+    fn an_owner_is_read_as_it_was_written_and_any_other_text_is_a_store() {
         let owner = QueueOwner { store: "records".into(), queue: "waiting".into(), generation: 3 };
         assert_eq!(owner.text(), "records 3 waiting");
         assert_eq!(QueueOwner::of(&owner.text()), owner);
-        for before in ["0123456789abcdef", "", "a b c"] {
-            let owner = QueueOwner { store: before.into(), queue: String::new(), generation: 0 };
-            assert_eq!((QueueOwner::of(before), owner.text()), (owner.clone(), before.to_owned()));
+        for other in ["0123456789abcdef", "", "a b c"] {
+            let owner = QueueOwner { store: other.into(), queue: String::new(), generation: 0 };
+            assert_eq!(QueueOwner::of(other), owner);
         }
     }
 }

@@ -1,10 +1,12 @@
 //! The trait of all queue stores, with its guarantees.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use domain::{InstanceId, ModelLabel, RunId, WorkerId};
 
 use crate::error::Result;
+use crate::keeper::LeaderFence;
 use crate::owner::QueueOwner;
 use crate::run::{ModelCounts, RunRef, RunSpec, RunStatus};
 use crate::run_state::RunState;
@@ -181,6 +183,11 @@ pub trait QueueStore: Send + Sync + 'static {
     /// Another one does, or nobody is known to.
     fn leads(&self) -> Result<()> {
         Ok(())
+    }
+
+    /// Lets this process lead only where this fence lets it, too. Called before the first operation.
+    fn set_fence(&self, fence: Arc<dyn LeaderFence>) {
+        drop(fence);
     }
 
     /// Ends leading, so that the next leader need not wait. Best effort.

@@ -16,6 +16,8 @@ use crate::redis::RedisOptions;
 use crate::store::QueueStore;
 use crate::unit::{FREE_DEATHS, UnitId};
 
+pub use crate::redis::testing::{Omission, RedisCopy, RedisLine, SimulatedRedis};
+
 /// The client of Redis, for tests that talk to a server themselves: no other crate names it.
 pub use ::redis;
 
@@ -95,16 +97,25 @@ impl MemoryStore {
     /// Operations panic if a rule is violated.
     pub fn checked(clock: Arc<dyn Clock>) -> Self {
         let mut before = MemoryQueue::default();
-        Self::with(
-            clock,
-            Some(Box::new(move |now| {
-                let checked = check(now).and_then(|()| check_step(&before, now));
-                if let Err(broken) = checked {
-                    panic!("{broken}");
-                }
-                before = now.clone();
-            })),
-        )
+        Self::new(clock).inspected(move |now| {
+            let checked = check(now).and_then(|()| check_step(&before, now));
+            before = now.clone();
+            checked
+        })
+    }
+
+    /// An empty store that may begin anew with what another process kept: only the rules about single states are checked.
+    pub(crate) fn checked_by_state(clock: Arc<dyn Clock>) -> Self {
+        Self::new(clock).inspected(check)
+    }
+
+    fn inspected(self, mut rules: impl FnMut(&MemoryQueue) -> Result<(), Broken> + Send + 'static) -> Self {
+        self.lock().inspect = Some(Box::new(move |now| {
+            if let Err(broken) = rules(now) {
+                panic!("{broken}");
+            }
+        }));
+        self
     }
 
     /// The same with the address of a server.
@@ -115,7 +126,7 @@ impl MemoryStore {
 
     /// What it holds now, to [go back to](Self::go_back_to).
     pub fn copy(&self) -> Self {
-        let copy = Self::with(Arc::clone(&self.clock), None);
+        let copy = Self::new(Arc::clone(&self.clock));
         copy.lock().queue = self.lock().queue.clone();
         copy
     }

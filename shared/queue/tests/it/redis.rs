@@ -1,13 +1,14 @@
 //! The queue that Redis keeps: under the conformance suite, from one leader to the next, and through what a server can go through.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use harness::{RedisServer, SentinelServer, free_port, redis::bench};
 use queue::testing::{Bench, block_on};
 use queue::{
-    Claim, Error, LeaseRequest, MemoryStore, NewUnit, QueueStore, RateLimit, Reap, RedisOptions, RunRef,
-    RunSpec, SystemClock, Transition, UnitId,
+    Claim, Error, LeaderFence, LeaseRequest, MemoryStore, NewUnit, QueueStore, RateLimit, Reap, RedisOptions,
+    RunRef, RunSpec, SystemClock, Transition, UnitId,
 };
 
 use crate::conformance::conformance_suite;
@@ -118,6 +119,56 @@ fn an_emptied_redis_is_told_everything_anew() {
         assert_eq!(next.run(&at.run).await.unwrap().unwrap().next_unit, UnitId(2));
         assert_eq!(next.finish(&at, &[held]).await.unwrap(), [Transition::Stale]);
         assert_eq!(next.lease(&at, &ask("b")).await.unwrap().len(), 1);
+    });
+}
+
+/// Who may lead, as a record store knows it: whoever has claimed it last. While it is held, nobody hears.
+struct LastClaim {
+    all: Arc<AtomicU64>,
+    own: AtomicU64,
+    held: Arc<tokio::sync::Mutex<()>>,
+}
+
+#[async_trait::async_trait]
+impl LeaderFence for LastClaim {
+    async fn claim(&self) -> queue::Result<()> {
+        self.own.store(self.all.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    async fn check(&self) -> queue::Result<()> {
+        let _free = self.held.lock().await;
+        match self.own.load(Ordering::Relaxed) == self.all.load(Ordering::Relaxed) {
+            true => Ok(()),
+            false => Err(Error::NotLeader { leader: "another one claimed later".to_owned() }),
+        }
+    }
+}
+
+#[test]
+fn who_stood_still_while_redis_was_emptied_and_another_led_does_not_take_the_lead_back() {
+    let Some(server) = RedisServer::start() else { return };
+    block_on(async {
+        let (all, stands_still) = (Arc::new(AtomicU64::new(0)), Arc::default());
+        let led = |name: &str, held: &Arc<tokio::sync::Mutex<()>>| {
+            let (store, own) = (next(&server.url(), name), AtomicU64::new(0));
+            store.set_fence(Arc::new(LastClaim { all: Arc::clone(&all), own, held: Arc::clone(held) }));
+            store
+        };
+        let one = led("one", &stands_still);
+        one.now_ms().await.unwrap();
+        let still = stands_still.lock().await;
+        // Its next round waits for the fence.
+        let waits = async { one.now_ms().await.unwrap_err() };
+        let follows = async {
+            server.say::<()>("FLUSHALL");
+            led("two", &Arc::default()).now_ms().await.unwrap();
+            server.say::<()>("FLUSHALL");
+            drop(still);
+        };
+        let (refused, ()) = tokio::join!(waits, follows);
+        assert!(matches!(refused, Error::NotLeader { .. }), "{refused}");
+        assert_eq!(one.until_followed().await, "another one claimed later");
     });
 }
 

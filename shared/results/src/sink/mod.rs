@@ -2,8 +2,8 @@
 //!
 //! **What is kept.** Of each run: its manifest, in revisions that are written once; its record log, with what happened to it; the
 //! state that the log says, once more for lists; the generations of its queue; and its history, which only grows. Of judged
-//! benchmarks: their documents and histories. Packs, by their hash. The identity of this sink, a random name made once. The
-//! names of runs that were removed. Everything else that a cluster needs is computed from these. [`run_dir`](crate::run_dir)
+//! benchmarks: their documents and histories. Packs, by their hash. The identity of this sink, a random name made once. Who
+//! leads the fleet over it. The names of runs that were removed. Everything else that a cluster needs is computed from these. [`run_dir`](crate::run_dir)
 //! has the names of the files.
 //!
 //! **Durability.** A call that writes returns when its content survives a power cut: a synced file under its name.
@@ -35,9 +35,12 @@ pub use contents::{ENTRIES_READ_MAX, history_file, random_name};
 pub use error::SinkError;
 
 use crate::files::{self, Doing, IoError, if_there};
-use crate::log::{CommitQueue, CommitThread, LogOptions, LogWriter};
+use crate::log::{Claim, CommitQueue, CommitThread, LogError, LogOptions, LogWriter};
 use crate::run_dir::{FoundRun, RunDirError};
 use crate::{RunDir, RunManifest};
+
+/// The folder with the claim of who leads a fleet over a sink.
+const LEAD: &str = "lead";
 
 /// Stands between a sink and its disk in tests, where calls wait for each other and fail.
 pub trait Interposed: Send + Sync {
@@ -231,6 +234,26 @@ impl Sink {
             Ok(OpenLog { queue, thread, epoch })
         };
         self.call("open_log", run.as_str(), open).await
+    }
+
+    /// Claims the right to lead a fleet over this sink, from whoever had it.
+    pub async fn claim_lead(&self) -> Result<Claim, SinkError> {
+        let claim = |data: &Path| {
+            let folder = data.join(LEAD);
+            fs::create_dir_all(&folder).doing("create", &folder)?;
+            Ok(Claim::take(&folder)?)
+        };
+        self.call("claim_lead", "", claim).await
+    }
+
+    /// Whether nobody has claimed that right since.
+    pub async fn has_lead(&self, claim: &Arc<Claim>) -> Result<bool, SinkError> {
+        let claim = Arc::clone(claim);
+        let check = move |_: &Path| match claim.check() {
+            Err(LogError::Followed { .. }) => Ok(false),
+            checked => Ok(checked.map(|()| true)?),
+        };
+        self.call("has_lead", "", check).await
     }
 
     /// Checks that the sink can be written and read, with a small file that is removed again.

@@ -1,11 +1,15 @@
 //! What was promised: acknowledged records, and commands with what came of them. What breaks a promise is written down.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use domain::exchange::{Delivery, Grant, Receipt};
+use domain::exchange::{Delivery, Grant, LeaseEnd, LeaseId, Orders, Receipt};
 use domain::{DialogueKey, RecordId, RunId};
 use results::Summary;
+
+use crate::fleet::LEASE_FOR;
+use crate::world::Process;
 
 /// What a user asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +52,14 @@ pub struct Kept {
     pub at: u64,
 }
 
+/// A unit that a worker holds.
+struct Holding {
+    worker: Arc<Process>,
+    lease: LeaseId,
+    /// Until when nobody may take it away, in the world's time.
+    good_until: Duration,
+}
+
 #[derive(Default)]
 pub struct Book(Mutex<Pages>);
 
@@ -55,6 +67,7 @@ pub struct Book(Mutex<Pages>);
 struct Pages {
     kept: BTreeMap<(RunId, DialogueKey), Vec<Kept>>,
     told: Vec<Told>,
+    holdings: Vec<Holding>,
     /// What somebody has begun to remove.
     removed: BTreeSet<RunId>,
     broken: Vec<String>,
@@ -97,6 +110,52 @@ impl Book {
                 let kept = Kept { run: run.clone(), key: key.clone(), id, generation, at };
                 pages.kept.entry((run, key)).or_default().push(kept);
             }
+        }
+    }
+
+    /// A worker says which of its leases have ended.
+    pub fn gives_back(&self, worker: &Arc<Process>, ended: &BTreeMap<LeaseId, LeaseEnd>) {
+        let is_over = |holding: &Holding| {
+            holding.worker.is_dead()
+                || (Arc::ptr_eq(&holding.worker, worker) && ended.contains_key(&holding.lease))
+        };
+        self.0.lock().unwrap().holdings.retain(|holding| !is_over(holding));
+    }
+
+    /// What a worker holds after a report that it sent at `asked`. Nobody else may hold it then.
+    pub fn holds(
+        &self,
+        worker: &Arc<Process>,
+        (asked, now): (Duration, Duration),
+        renewed: &[LeaseId],
+        orders: &Orders,
+    ) {
+        let mut pages = self.0.lock().unwrap();
+        let Pages { holdings, broken, removed, .. } = &mut *pages;
+        let is_lost =
+            |holding: &Holding| Arc::ptr_eq(&holding.worker, worker) && orders.lost.contains(&holding.lease);
+        holdings.retain(|holding| !holding.worker.is_dead() && !is_lost(holding));
+        for holding in holdings.iter_mut().filter(|holding| renewed.contains(&holding.lease)) {
+            if Arc::ptr_eq(&holding.worker, worker) {
+                holding.good_until = asked + LEASE_FOR;
+            }
+        }
+        for Grant { lease, .. } in &orders.grants {
+            let is_same = |held: &LeaseId| {
+                (&held.run, held.generation, held.unit) == (&lease.run, lease.generation, lease.unit)
+            };
+            let other = holdings.iter().find(|holding| {
+                is_same(&holding.lease)
+                    && holding.good_until > now
+                    && !Arc::ptr_eq(&holding.worker, worker)
+                    && !removed.iter().any(|removed| of(removed, &lease.run))
+            });
+            if let Some(other) = other {
+                let (one, two) = (other.worker.name(), worker.name());
+                broken.push(format!("unit {} of run {} is held by {one} and {two}", lease.unit, lease.run));
+            }
+            let (worker, lease) = (Arc::clone(worker), lease.clone());
+            holdings.push(Holding { worker, lease, good_until: asked + LEASE_FOR });
         }
     }
 

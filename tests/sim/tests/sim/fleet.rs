@@ -13,7 +13,8 @@ use domain::exchange::{
     WorkExchange,
 };
 use domain::{Connector, ErrorCode, InstanceId, RunId, ServiceError, WorkerId};
-use queue::{MemoryStore, QueueStore};
+use queue::QueueStore;
+use queue::testing::SimulatedRedis;
 use results::Sink;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -21,7 +22,7 @@ use worker::{EvaluationMode, ExchangeFactory, Worker, WorkerConfig};
 
 use crate::book::Book;
 use crate::model::Models;
-use crate::stores::{Leader, QueueInTurn, SinkInTurn};
+use crate::stores::{Omitted, QueueInTurn, SinkInTurn, ToRedis};
 use crate::world::{Process, World, WorldClock};
 
 /// Coordinators of a fleet, one of which leads.
@@ -30,14 +31,20 @@ pub const COORDINATORS: usize = 2;
 /// Workers of a fleet.
 pub const WORKERS: usize = 3;
 
+/// How long a lease lasts without a report.
+pub const LEASE_FOR: Duration = Duration::from_secs(6);
+
 /// Dialogues that a worker holds at once.
 const CONCURRENCY: u32 = 3;
 
 /// One message in so many is lost while times are rough: half of them on their way, half of the answers.
 const LOST_ONCE_IN: u64 = 150;
 
-/// How long a coordinator stands still at most.
-const HELD_FOR_MS: u64 = 10_000;
+/// How long a coordinator stands still, give or take a half: about as long as another one waits before it leads.
+const HELD_FOR_MS: u64 = 7_000;
+
+/// How long a process that finds itself followed goes on with other things, at most, before it has ended.
+const ENDS_WITHIN_MS: u64 = 1_500;
 
 /// How long a place of a coordinator stays empty at most.
 const STARTS_WITHIN_MS: u64 = 3_000;
@@ -48,7 +55,7 @@ pub struct Live {
     pub process: Arc<Process>,
     pub access: Arc<Access>,
     coordinator: Arc<Coordinator>,
-    queue: Arc<QueueInTurn>,
+    pub queue: Arc<QueueInTurn>,
 }
 
 impl Live {
@@ -71,28 +78,26 @@ impl Live {
 pub struct FleetInTurn {
     pub world: Arc<World>,
     pub book: Arc<Book>,
-    pub queue: Arc<dyn QueueStore>,
+    pub redis: Arc<SimulatedRedis>,
     pub sink: Sink,
-    pub checks_claims: bool,
-    leader: Arc<Leader>,
+    pub omits: Option<Omitted>,
+    /// Whether the rules of queues are checked after each of their calls.
+    is_checked: bool,
     places: Mutex<[Option<Live>; COORDINATORS]>,
     workers: Mutex<Vec<(Arc<Process>, JoinHandle<()>)>>,
     started: Mutex<u64>,
 }
 
 impl FleetInTurn {
-    pub fn new(world: Arc<World>, data: &Path, checks_claims: bool) -> Arc<Self> {
-        let clock = Arc::new(WorldClock(Arc::clone(&world)));
-        // The rules of the queue are checked after each of its calls in a quarter of the seeds, because that takes time.
-        let store = if world.once_in(4) { MemoryStore::checked(clock) } else { MemoryStore::new(clock) };
-        let store = store.at("simulated:6379/0");
+    pub fn new(world: Arc<World>, data: &Path, omits: Option<Omitted>) -> Arc<Self> {
         Arc::new(Self {
+            // In a quarter of the seeds, because that takes time.
+            is_checked: world.once_in(4),
             world,
             book: Arc::default(),
-            queue: Arc::new(store),
+            redis: SimulatedRedis::new(omits.and_then(Omitted::of_redis)),
             sink: Sink::new(data),
-            checks_claims,
-            leader: Arc::default(),
+            omits,
             places: Mutex::default(),
             workers: Mutex::default(),
             started: Mutex::default(),
@@ -118,13 +123,20 @@ impl FleetInTurn {
     /// Starts the coordinator of a place as its process does: it serves once queue and sink are known to belong together.
     async fn start_coordinator(&self, place: usize) -> Live {
         let process = Process::new(self.next_name("c", place));
-        let (world, leader) = (Arc::clone(&self.world), Arc::clone(&self.leader));
-        let queue =
-            QueueInTurn::new(Arc::clone(&world), Arc::clone(&process), leader, Arc::clone(&self.queue));
-        let queue = Arc::new(queue);
-        let in_turn = SinkInTurn { world, process: Arc::clone(&process), checks_claims: self.checks_claims };
+        let clock = Arc::new(WorldClock(Arc::clone(&self.world)));
+        let line = Arc::new(ToRedis { world: Arc::clone(&self.world), process: Arc::clone(&process) });
+        let store = self.redis.store(&format!("c{place}"), line, clock, self.is_checked);
+        let of_process = (Arc::clone(&self.world), Arc::clone(&process));
+        let queue = Arc::new(QueueInTurn { world: of_process.0, process: of_process.1, queue: store });
+        tokio::spawn(end_if_followed(Arc::clone(&queue)));
+        let in_turn = SinkInTurn {
+            world: Arc::clone(&self.world),
+            process: Arc::clone(&process),
+            sink: self.sink.clone(),
+            omits: self.omits,
+        };
         let sink = self.sink.clone().with(Arc::new(in_turn));
-        let (lease_for, backlog_for) = (Duration::from_secs(6), Duration::from_secs(1));
+        let (lease_for, backlog_for) = (LEASE_FOR, Duration::from_secs(1));
         let options = CoordinatorOptions { lease_for, backlog_for, ..CoordinatorOptions::fleet() };
         let coordinator = Coordinator::start(options, Arc::clone(&queue) as Arc<dyn QueueStore>, sink);
         let live = Live { process, access: coordinator.unnamed(), coordinator, queue };
@@ -179,20 +191,17 @@ impl FleetInTurn {
         }
     }
 
-    /// Who leads stands still for a while, and another one that runs leads meanwhile. The first one does not know.
-    pub async fn stall_leader(&self) {
-        let live = self.coordinators();
-        let (Some(old), Some(new)) =
-            (live.iter().find(|live| live.leads()), live.iter().find(|live| !live.leads()))
-        else {
-            return;
-        };
-        if !self.world.once_in(4) {
-            old.process.hold(Duration::from_millis(self.world.below(HELD_FOR_MS)));
+    /// Kills who leads, if anybody does.
+    pub fn kill_leader(&self) {
+        if let Some(leader) = self.answering() {
+            leader.process.kill();
         }
-        tokio::time::sleep(Duration::from_millis(self.world.below(1_000))).await;
-        if !new.process.is_dead() {
-            self.leader.set(&new.process);
+    }
+
+    /// Who leads stands still for a while, in which perhaps another one begins to lead. The first one does not know.
+    pub fn stall_leader(&self) {
+        if let Some(leader) = self.answering() {
+            leader.process.hold(Duration::from_millis(HELD_FOR_MS / 2 + self.world.below(HELD_FOR_MS)));
         }
     }
 
@@ -240,6 +249,13 @@ impl FleetInTurn {
     }
 }
 
+/// Ends a process a moment after it was followed.
+async fn end_if_followed(queue: Arc<QueueInTurn>) {
+    queue.queue.until_followed().await;
+    tokio::time::sleep(Duration::from_millis(queue.world.below(ENDS_WITHIN_MS))).await;
+    queue.process.kill();
+}
+
 /// The line of a worker: each call goes to the coordinator that leads, and may be lost.
 struct Line {
     fleet: Arc<FleetInTurn>,
@@ -275,11 +291,13 @@ impl WorkExchange for Line {
     }
 
     async fn exchange(&self, report: Report) -> Reply<Orders> {
-        let book = &self.fleet.book;
-        let begun = self.fleet.world.event();
+        let (book, world) = (&self.fleet.book, &self.fleet.world);
+        let (begun, asked, held) = (world.event(), world.elapsed(), report.held.clone());
+        book.gives_back(&self.process, &report.ended);
         let orders = self.call("exchange", |access| async move { access.exchange(report).await }).await;
         if let Ok(orders) = &orders {
             book.granted(begun, &orders.grants);
+            book.holds(&self.process, (asked, world.elapsed()), &held, orders);
         }
         orders
     }

@@ -1,11 +1,13 @@
 //! The queue and the sink of a simulation as one process sees them: every call waits its turn, and may fail.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use queue::QueueStore;
+use queue::testing::{Omission, RedisLine};
+use queue::{LeaderFence, MemoryStore, QueueStore};
+use results::Sink;
 use results::log::LogOptions;
 use results::sink::{Interposed, SinkError};
 
@@ -17,6 +19,39 @@ const FAILS_ONCE_IN: u64 = 400;
 /// One call to the sink of so many hangs for a while, at most so long, while times are rough.
 const HANGS_ONCE_IN: u64 = 500;
 const HANGS_FOR_MS: u64 = 8_000;
+
+/// A sentence of the protocol that is left out, to see that what it promises is missed then.
+#[derive(Clone, Copy, Debug)]
+pub enum Omitted {
+    /// Whoever writes a log checks that nobody has claimed a later epoch.
+    ClaimChecks,
+    /// What counts of earlier epochs is written down.
+    Ends,
+    /// What was written down before of how much counts is kept.
+    EarlierEnds,
+    Redis(Omission),
+}
+
+impl Omitted {
+    /// The trouble in which it is missed: a Redis that is set back, or a leader that stands still.
+    pub fn is_missed_in(self) -> u64 {
+        if matches!(self, Self::Redis(Omission::RoundNumbers)) { SET_BACK } else { STANDS_STILL }
+    }
+
+    pub fn of_redis(self) -> Option<Omission> {
+        match self {
+            Self::Redis(omission) => Some(omission),
+            _ => None,
+        }
+    }
+}
+
+/// Kinds of trouble, by number.
+pub const SET_BACK: u64 = 4;
+pub const STANDS_STILL: u64 = 7;
+
+/// The call that opens a log.
+const OPEN: &str = "open_log";
 
 /// Whether a call fails.
 #[derive(Clone, Copy, PartialEq)]
@@ -36,105 +71,34 @@ impl World {
     }
 }
 
-/// Who leads the fleet, as the queue's server knows.
-#[derive(Default)]
-pub struct Leader(Mutex<Option<Arc<Process>>>);
+/// The line of a process to Redis.
+pub struct ToRedis {
+    pub world: Arc<World>,
+    pub process: Arc<Process>,
+}
 
-impl Leader {
-    /// Whether this process leads. One of which nobody knows begins to lead where nobody does.
-    fn is(&self, process: &Arc<Process>, role: Role) -> bool {
-        let mut leader = self.0.lock().unwrap();
-        if role == Role::Waiting && leader.as_ref().is_none_or(|leader| leader.is_dead()) {
-            *leader = Some(Arc::clone(process));
-        }
-        leader.as_ref().is_some_and(|leader| Arc::ptr_eq(leader, process))
+impl RedisLine for ToRedis {
+    fn before(&self, call: &'static str) -> BoxFuture<'_, queue::Result<bool>> {
+        Box::pin(async move {
+            let fault = self.world.fault();
+            self.world.before(&self.process, call, "").await;
+            match fault == Fault::Before || self.world.redis_away.load(Ordering::Relaxed) {
+                true => Err(queue::Error::Unavailable { message: "the simulation cut the line".into() }),
+                false => Ok(fault == Fault::After),
+            }
+        })
     }
 
-    /// This process leads from now on, whoever did so before.
-    pub fn set(&self, process: &Arc<Process>) {
-        *self.0.lock().unwrap() = Some(Arc::clone(process));
+    fn after(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.world.after(&self.process))
     }
 }
 
-/// What a process knows of itself.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Role {
-    Waiting,
-    /// Perhaps no more: it learns that from its next call.
-    Leading,
-    Followed,
-}
-
-/// How long a process that finds itself followed goes on with other things, at most, before it has ended.
-const ENDS_WITHIN_MS: u64 = 1_500;
-
-/// Calls that are answered to whoever does not lead, too.
-const FOR_ALL: [&str; 3] = ["owner", "bind", "check"];
-
-/// The queue as a process reaches it.
+/// The queue as a process reaches it: at every call others may go first.
 pub struct QueueInTurn {
-    world: Arc<World>,
-    process: Arc<Process>,
-    leader: Arc<Leader>,
-    queue: Arc<dyn QueueStore>,
-    role: Mutex<Role>,
-}
-
-impl QueueInTurn {
-    pub fn new(
-        world: Arc<World>,
-        process: Arc<Process>,
-        leader: Arc<Leader>,
-        queue: Arc<dyn QueueStore>,
-    ) -> Self {
-        Self { world, process, leader, queue, role: Mutex::new(Role::Waiting) }
-    }
-
-    fn role(&self) -> Role {
-        *self.role.lock().unwrap()
-    }
-
-    /// Sees that this process leads. One that did and finds another one leading ends soon.
-    fn lead(&self) -> queue::Result<()> {
-        let before = self.role();
-        let is_leader = self.leader.is(&self.process, before);
-        let now = match before {
-            Role::Waiting | Role::Leading if is_leader => Role::Leading,
-            Role::Waiting => Role::Waiting,
-            Role::Leading | Role::Followed => Role::Followed,
-        };
-        *self.role.lock().unwrap() = now;
-        if (before, now) == (Role::Leading, Role::Followed) {
-            let (process, within) = (Arc::clone(&self.process), self.world.below(ENDS_WITHIN_MS));
-            tokio::spawn(async move {
-                tokio::time::sleep(Duration::from_millis(within)).await;
-                process.kill();
-            });
-        }
-        match now {
-            Role::Leading => Ok(()),
-            _ => Err(self.not_leading()),
-        }
-    }
-
-    fn not_leading(&self) -> queue::Error {
-        queue::Error::NotLeader { leader: format!("{} does not lead", self.process.name()) }
-    }
-
-    async fn turn<T>(&self, name: &str, call: impl Future<Output = queue::Result<T>>) -> queue::Result<T> {
-        let fault = self.world.fault();
-        let lost = || queue::Error::Unavailable { message: "the simulation cut the line".into() };
-        self.world.before(&self.process, name, "").await;
-        if fault == Fault::Before {
-            return Err(lost());
-        }
-        if !FOR_ALL.contains(&name) {
-            self.lead()?;
-        }
-        let result = call.await;
-        self.world.after(&self.process).await;
-        if fault == Fault::After { Err(lost()) } else { result }
-    }
+    pub world: Arc<World>,
+    pub process: Arc<Process>,
+    pub queue: MemoryStore,
 }
 
 /// Passes calls on in their turn.
@@ -147,14 +111,18 @@ macro_rules! in_turn {
             }
 
             fn leads(&self) -> queue::Result<()> {
-                match self.role() {
-                    Role::Leading => Ok(()),
-                    _ => Err(self.not_leading()),
-                }
+                self.queue.leads()
+            }
+
+            fn set_fence(&self, fence: Arc<dyn LeaderFence>) {
+                self.queue.set_fence(fence);
             }
 
             $(async fn $call(&self, $($argument: $type),*) -> queue::Result<$answer> {
-                self.turn(stringify!($call), self.queue.$call($($argument),*)).await
+                self.world.before(&self.process, stringify!($call), "").await;
+                let answer = self.queue.$call($($argument),*).await;
+                self.world.after(&self.process).await;
+                answer
             })+
         }
     };
@@ -166,8 +134,22 @@ queue::for_each_call!(in_turn);
 pub struct SinkInTurn {
     pub world: Arc<World>,
     pub process: Arc<Process>,
-    /// Whether logs check that nobody else writes them.
-    pub checks_claims: bool,
+    /// The sink itself.
+    pub sink: Sink,
+    pub omits: Option<Omitted>,
+}
+
+impl SinkInTurn {
+    /// Removes what says how much of earlier epochs of logs counts.
+    async fn lose_ends(&self) {
+        for found in self.sink.runs().await.unwrap_or_default() {
+            for file in std::fs::read_dir(found.dir.log()).into_iter().flatten().flatten() {
+                if file.path().extension().is_some_and(|extension| extension == "ends") {
+                    let _ = std::fs::remove_file(file.path());
+                }
+            }
+        }
+    }
 }
 
 impl Interposed for SinkInTurn {
@@ -178,15 +160,23 @@ impl Interposed for SinkInTurn {
                 tokio::time::sleep(Duration::from_millis(self.world.below(HANGS_FOR_MS))).await;
             }
             self.world.before(&self.process, call, about).await;
+            if matches!(self.omits, Some(Omitted::EarlierEnds)) && call == OPEN {
+                self.lose_ends().await;
+            }
             if fault == Fault::Before { Err(SinkError::Ended) } else { Ok(fault == Fault::After) }
         })
     }
 
     fn log_options(&self, options: LogOptions) -> LogOptions {
-        LogOptions { checks_claim: self.checks_claims, ..options }
+        LogOptions { checks_claim: !matches!(self.omits, Some(Omitted::ClaimChecks)), ..options }
     }
 
     fn after(&self) -> BoxFuture<'_, ()> {
-        Box::pin(self.world.after(&self.process))
+        Box::pin(async move {
+            if matches!(self.omits, Some(Omitted::Ends)) {
+                self.lose_ends().await;
+            }
+            self.world.after(&self.process).await;
+        })
     }
 }

@@ -25,6 +25,8 @@ pub struct World {
     order: Mutex<SplitMix64>,
     /// Whether calls may fail and processes may die.
     pub rough: AtomicBool,
+    /// Whether nobody reaches Redis.
+    pub redis_away: AtomicBool,
     events: AtomicU64,
     trace: Mutex<GrowingTrace>,
 }
@@ -55,6 +57,7 @@ impl World {
             drawn: Mutex::new(SplitMix64::new(seed ^ 0x5eed_0001)),
             order: Mutex::new(SplitMix64::new(seed ^ 0x5eed_0002)),
             rough: AtomicBool::new(true),
+            redis_away: AtomicBool::new(false),
             events: AtomicU64::new(0),
             trace: Mutex::default(),
         })
