@@ -61,6 +61,7 @@ verbs! {
         Verify = verify;
         Rejudge = rejudge;
         Reevaluate = reevaluate;
+        Score = score;
     }
     "Tasks" {
         Task = task;

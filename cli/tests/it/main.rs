@@ -45,6 +45,7 @@ mod removing;
 mod reporting;
 mod resuming;
 mod retrying;
+mod scoring;
 mod slurm;
 mod verbs;
 mod watching;

@@ -7,7 +7,7 @@ mod difference;
 pub use difference::{LineDifference, LineSide};
 
 /// One part of what evaluation compares, such as a query, its result, a graph or a list.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct ComparedPart {
     /// What it is, such as `query`.
     pub what: Cow<'static, str>,

@@ -15,6 +15,7 @@ mod compared_answer;
 pub mod dialogue;
 pub mod exercise;
 pub mod families;
+pub mod given;
 pub mod graphs;
 pub mod limits;
 pub mod task;
@@ -30,6 +31,7 @@ pub use exercise::{
     ReadOnce, Shots, UnknownClass, Verdict,
 };
 pub use families::TaskClass;
+pub use given::{GivenExercise, GivenExercises};
 pub use graphs::{ExerciseGraph, GraphLibrary};
 pub use limits::FixedLimits;
 pub use task::{Case, CaseData, Task, TaskData};

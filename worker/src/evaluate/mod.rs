@@ -53,6 +53,9 @@ pub enum EvaluatorError {
     /// Child processes died on this answer at every stage of evaluation.
     #[error("evaluation died at every stage, last by {0}")]
     Died(String),
+    /// What was given in place of a case cannot be used.
+    #[error("{0}")]
+    Refused(String),
     /// The evaluator was shut down.
     #[error("the evaluator was shut down")]
     Closed,

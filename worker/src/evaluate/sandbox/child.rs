@@ -8,7 +8,7 @@ use std::time::Duration;
 use rustix::process::{Resource, Rlimit, Signal, set_parent_process_death_signal, setrlimit};
 use rustix::time::{ClockId, clock_gettime};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use tasks::Task;
+use tasks::{EvaluationStage, Exercise, GivenExercises, Task, Verdict};
 
 use super::protocol::{self, Judged, Ready, Request, Setup};
 use crate::evaluate::STACK_BYTES;
@@ -58,17 +58,37 @@ fn judge_all(load: Loader) -> io::Result<()> {
     };
     protocol::write(&mut output, &Ready::Ready { spent: processor_time() })?;
     output.flush()?;
+    let mut given = GivenExercises::default();
     while let Some(request) = protocol::read::<Request<'_>>(&mut input, &mut buffer)? {
         renew_cpu_budget(setup.cpu_seconds_max)?;
-        let case = tasks
-            .get(request.task)
-            .and_then(|task| task.cases().get(request.case))
-            .ok_or_else(|| io::Error::other("the parent asks for a case that was not loaded"))?;
-        let verdict = case.exercise().judge(&request.answer, &request.effort);
-        protocol::write(&mut output, &Judged { verdict, spent: processor_time() })?;
+        let judged = match &request.given {
+            Some(wanted) => match given.of(wanted, &request.effort.limits) {
+                Ok(exercise) => judged(&*exercise, &request),
+                Err(error) => refused(error.to_string()),
+            },
+            None => {
+                let case = tasks.get(request.task).and_then(|task| task.cases().get(request.case));
+                let lacking = || io::Error::other("the parent asks for a case that was not loaded");
+                judged(&**case.ok_or_else(lacking)?.exercise(), &request)
+            }
+        };
+        protocol::write(&mut output, &judged)?;
         output.flush()?;
     }
     Ok(())
+}
+
+fn judged(exercise: &dyn Exercise, request: &Request<'_>) -> Judged {
+    let Request { answer, effort, .. } = request;
+    let verdict = exercise.judge(answer, effort);
+    // An answer that could not be parsed within the limits would hit them again.
+    let compares = request.compares && !matches!(effort.stage, EvaluationStage::WithoutParsing(_));
+    let compared = if compares { exercise.compared(answer, &verdict.infos, effort) } else { Vec::new() };
+    Judged { verdict, compared, refused: None, spent: processor_time() }
+}
+
+fn refused(why: String) -> Judged {
+    Judged { verdict: Verdict::default(), compared: Vec::new(), refused: Some(why), spent: processor_time() }
 }
 
 /// Drops, for the rest of this process's life, all rights that judging does not need: files, sockets, other

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use tasks::{EvaluationLimits, Verdict};
+use tasks::{ComparedPart, EvaluationLimits, GivenExercise, Verdict};
 use tokio::sync::oneshot;
 
 use super::known::KnownVerdicts;
@@ -86,6 +86,29 @@ impl SandboxLimits {
     }
 }
 
+/// What a caller may want beyond the verdict on an answer to a loaded case.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Beyond {
+    /// Judge by this instead of the case that the judgement names.
+    pub given: Option<Arc<GivenExercise>>,
+    /// Tell also what is expected and what was extracted.
+    pub compares: bool,
+}
+
+/// A verdict, and what was asked beyond it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Examined {
+    pub verdict: Verdict,
+    /// What was expected and extracted; empty unless it was asked for.
+    pub compared: Vec<ComparedPart>,
+}
+
+impl From<Verdict> for Examined {
+    fn from(verdict: Verdict) -> Self {
+        Self { verdict, compared: Vec::new() }
+    }
+}
+
 /// Counters, for metrics.
 #[derive(Debug, Default)]
 pub struct SandboxStats {
@@ -135,6 +158,17 @@ impl Sandbox {
         Ok(Self { jobs, stats, known })
     }
 
+    /// Judges an answer, and tells what `beyond` asks.
+    ///
+    /// # Errors
+    /// As those of [`Evaluator::judge`]; also if what was given cannot be used.
+    pub async fn examine(&self, judgement: Judgement, beyond: Beyond) -> Result<Examined, EvaluatorError> {
+        let ((reply, examined), since) = (oneshot::channel(), Instant::now());
+        let job = Job { judgement, beyond, reply, since };
+        self.jobs.send(job).await.map_err(|_| EvaluatorError::Closed)?;
+        examined.await.map_err(|_| EvaluatorError::Closed)?
+    }
+
     /// Counters.
     pub fn stats(&self) -> &SandboxStats {
         &self.stats
@@ -147,9 +181,7 @@ impl Evaluator for Sandbox {
         if let Some(verdict) = recall(self.known.as_deref(), &self.stats, &judgement) {
             return Ok(verdict);
         }
-        let ((reply, verdict), since) = (oneshot::channel(), Instant::now());
-        self.jobs.send(Job { judgement, reply, since }).await.map_err(|_| EvaluatorError::Closed)?;
-        verdict.await.map_err(|_| EvaluatorError::Closed)?
+        Ok(self.examine(judgement, Beyond::default()).await?.verdict)
     }
 }
 

@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tasks::Verdict;
+use tasks::{ComparedPart, Verdict};
 
 use super::SandboxConfig;
 use super::death::{ChildDeath, Evidence, Trouble};
@@ -39,6 +39,9 @@ pub(super) struct Process {
 /// A verdict and its cost.
 pub(super) struct ChildReply {
     pub(super) verdict: Verdict,
+    pub(super) compared: Vec<ComparedPart>,
+    /// Why what was given cannot be used.
+    pub(super) refused: Option<String>,
     /// Its length as text.
     pub(super) bytes: usize,
     /// CPU time.
@@ -106,10 +109,10 @@ impl Process {
         starved_after: Duration,
     ) -> Result<ChildReply, Trouble> {
         let patience = self.patience(starved_after, None);
-        let (Judged { verdict, spent }, bytes) = self.exchange(request, patience)?;
+        let (Judged { verdict, compared, refused, spent }, bytes) = self.exchange(request, patience)?;
         let cpu = spent.saturating_sub(self.spent);
         self.spent = spent;
-        Ok(ChildReply { verdict, bytes, cpu })
+        Ok(ChildReply { verdict, compared, refused, bytes, cpu })
     }
 
     /// Kills the child if it still runs, and returns why it died. `cpu_max` is its CPU limit.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use tasks::{Effort, Verdict};
+use tasks::{ComparedPart, Effort, GivenExercise, Verdict};
 
 /// Maximum size of a message. Connectors cut answers far below it; a verdict repeats parts of its answer.
 const MESSAGE_BYTES_MAX: usize = 256 << 20;
@@ -40,12 +40,24 @@ pub(super) struct Request<'a> {
     pub(super) case: usize,
     pub(super) effort: Effort,
     pub(super) answer: std::borrow::Cow<'a, str>,
+    /// Judge by this instead of a loaded case.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) given: Option<std::borrow::Cow<'a, GivenExercise>>,
+    /// Tell also what is expected and what was extracted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) compares: bool,
 }
 
 /// The reply to it.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Judged {
     pub(super) verdict: Verdict,
+    /// What was expected and extracted, if the request asks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) compared: Vec<ComparedPart>,
+    /// Why what was given cannot be used; then the verdict says nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) refused: Option<String>,
     /// CPU time that the child has used so far, in all its judgements.
     pub(super) spent: Duration,
 }

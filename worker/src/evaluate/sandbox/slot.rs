@@ -1,17 +1,18 @@
 //! A thread that owns one child, gives it one answer at a time, and replaces it when it dies.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use tasks::{Effort, EvaluationStage, Verdict};
+use tasks::{Effort, EvaluationStage};
 use tokio::sync::oneshot;
 
 use super::course::Course;
 use super::death::ChildDeath;
-use super::process::{NoProcess, Process};
+use super::process::{ChildReply, NoProcess, Process};
 use super::protocol::Request;
-use super::{SandboxConfig, SandboxStats, recall};
+use super::{Beyond, Examined, SandboxConfig, SandboxStats, recall};
 use crate::evaluate::known::KnownVerdicts;
 use crate::evaluate::{EvaluatorError, Judgement};
 use crate::metrics;
@@ -19,7 +20,8 @@ use crate::metrics;
 /// An answer to judge, and the channel for its verdict.
 pub(super) struct Job {
     pub(super) judgement: Judgement,
-    pub(super) reply: oneshot::Sender<Result<Verdict, EvaluatorError>>,
+    pub(super) beyond: Beyond,
+    pub(super) reply: oneshot::Sender<Result<Examined, EvaluatorError>>,
     /// Since when it waits.
     pub(super) since: Instant,
 }
@@ -45,34 +47,35 @@ impl EvaluatorSlot {
         // Loading takes a moment, during which the first answers arrive. An error here recurs and is reported when a
         // judgement needs the child.
         let _ = self.process();
-        while let Ok(Job { judgement, reply, since }) = queue.recv_blocking() {
+        while let Ok(Job { judgement, beyond, reply, since }) = queue.recv_blocking() {
             metrics::evaluation_waited(since.elapsed());
             if reply.is_closed() {
                 continue; // The dialogue was given up while its answer waited.
             }
             // An equal answer may have been judged while this one was queued.
-            let verdict = match recall(self.known.as_deref(), &self.stats, &judgement) {
-                Some(verdict) => Ok(verdict),
+            let known = self.known.as_deref().filter(|_| beyond == Beyond::default());
+            let examined = match recall(known, &self.stats, &judgement) {
+                Some(verdict) => Ok(verdict.into()),
                 None => {
-                    let verdict = self.judge(&judgement);
+                    let examined = self.judge(&judgement, &beyond);
                     self.stats.judged.fetch_add(1, Ordering::Relaxed);
-                    verdict
+                    examined
                 }
             };
-            let _ = reply.send(verdict);
+            let _ = reply.send(examined);
         }
     }
 
     /// Judges with full effort, and with less only if the answer itself has killed a child.
-    fn judge(&mut self, judgement: &Judgement) -> Result<Verdict, EvaluatorError> {
+    fn judge(&mut self, judgement: &Judgement, beyond: &Beyond) -> Result<Examined, EvaluatorError> {
         let mut course = Course::new();
         loop {
             let stage = course.stage();
             let began = Instant::now();
-            let attempt = self.judge_at(judgement, stage);
+            let attempt = self.judge_at(judgement, beyond, stage);
             metrics::judged(stage, began.elapsed());
             let death = match attempt {
-                Ok(verdict) => return Ok(verdict),
+                Ok(examined) => return Ok(examined),
                 Err(NoVerdict::Failed(error)) => return Err(error),
                 Err(NoVerdict::Died(death)) => death,
             };
@@ -97,12 +100,19 @@ impl EvaluatorSlot {
     }
 
     /// One attempt.
-    fn judge_at(&mut self, judgement: &Judgement, stage: EvaluationStage) -> Result<Verdict, NoVerdict> {
+    fn judge_at(
+        &mut self,
+        judgement: &Judgement,
+        beyond: &Beyond,
+        stage: EvaluationStage,
+    ) -> Result<Examined, NoVerdict> {
         let request = Request {
             task: judgement.task,
             case: judgement.case,
             effort: Effort { limits: self.config.evaluation, stage },
             answer: judgement.answer.as_ref().into(),
+            given: beyond.given.as_deref().map(Cow::Borrowed),
+            compares: beyond.compares,
         };
         let limits = self.config.limits;
         let process = self.process().map_err(|error| match error {
@@ -110,15 +120,17 @@ impl EvaluatorSlot {
             NoProcess::Died(death) => NoVerdict::Died(death),
         })?;
         match process.judge(&request, limits.starved_after) {
+            Ok(ChildReply { refused: Some(why), .. }) => Err(NoVerdict::Failed(EvaluatorError::Refused(why))),
             Ok(reply) => {
                 // Whether an answer near the time limit passes depends on the machine at that moment, which must not
                 // decide for all equal answers.
                 let beyond_doubt =
                     stage == EvaluationStage::Full && reply.cpu < self.config.evaluation.query_time / 2;
-                if let Some(known) = self.known.as_ref().filter(|_| beyond_doubt) {
+                let keeps = beyond_doubt && *beyond == Beyond::default();
+                if let Some(known) = self.known.as_ref().filter(|_| keeps) {
                     known.keep(judgement, &reply.verdict, reply.bytes);
                 }
-                Ok(reply.verdict)
+                Ok(Examined { verdict: reply.verdict, compared: reply.compared })
             }
             Err(trouble) => {
                 let dead = self.process.take();

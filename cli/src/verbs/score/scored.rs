@@ -1,0 +1,154 @@
+//! The reply to one line: its answers are judged one after the other, as in a dialogue of a run.
+
+use std::sync::Arc;
+
+use domain::seed::question_seed;
+use domain::{Infos, Prompt, Scores};
+use serde_json::{Value, json};
+use tasks::{Case, ComparedPart, Dialogue, Evaluation, GivenExercise, Limit, Task, headline_answer};
+use worker::EvaluatorError;
+use worker::Judgement;
+use worker::evaluate::sandbox::{Beyond, Examined};
+
+use super::opened::{OpenedPack, OpenedPacks};
+use super::request::{CaseRequest, Place, Refusal, Request, Wanted};
+
+/// The reply to a line.
+pub(super) async fn reply(request: Request, packs: &Arc<OpenedPacks>) -> Value {
+    let Request { id, wanted } = request;
+    let replied = match wanted {
+        Wanted::Tasks { pack } => tasks(&id, &pack, packs).await,
+        Wanted::Case(case) => of_case(&id, &case, packs).await,
+        Wanted::Given { given, answer, compares } => of_given(&id, given, &answer, compares, packs).await,
+    };
+    replied.unwrap_or_else(Refusal::into_line)
+}
+
+async fn tasks(id: &Value, name: &str, packs: &Arc<OpenedPacks>) -> Result<Value, Refusal> {
+    let opened = packs.of(name).await.map_err(|why| Refusal::of_material(id.clone(), why))?;
+    let task = |task: &Arc<Task>| {
+        let cases: Vec<&str> = task.cases().iter().map(|case| case.data.uid.as_str()).collect();
+        json!({
+            "label": task.label,
+            "class": task.class_name,
+            "version": task.version,
+            "headline": task.class.headline.join("."),
+            "group": opened.pack.group_of(&task.label),
+            "rounds": !task.class.follow_ups.is_empty(),
+            "cases": cases,
+        })
+    };
+    let header = opened.pack.header();
+    Ok(json!({
+        "id": id,
+        "pack": {
+            "name": header.name,
+            "version": header.version,
+            "hash": opened.pack.hash().as_str(),
+            "protected": header.protected,
+            "scorer": opened.scorer,
+        },
+        "tasks": opened.tasks.iter().map(task).collect::<Vec<_>>(),
+    }))
+}
+
+async fn of_case(id: &Value, asked: &CaseRequest, packs: &Arc<OpenedPacks>) -> Result<Value, Refusal> {
+    let unusable = |why: String| Refusal::of_material(id.clone(), why);
+    let opened = packs.of(&asked.pack).await.map_err(unusable)?;
+    let (number, iteration, task) = found(&opened, asked).map_err(unusable)?;
+    let case = task.case_index(iteration);
+    let mut dialogue = Dialogue::new(task.case(iteration).exercise().shots());
+    let mut examined = Vec::with_capacity(asked.answers.len());
+    for answer in &asked.answers {
+        let judgement = Judgement { task: number, case, answer: answer.as_str().into() };
+        let beyond = Beyond { given: None, compares: asked.compares };
+        let sandbox = opened.sandbox().await.map_err(|why| Refusal::of_evaluator(id.clone(), why))?;
+        let Examined { verdict, compared } =
+            sandbox.examine(judgement, beyond).await.map_err(|error| refused(id, error))?;
+        dialogue.take(verdict);
+        examined.push(compared);
+    }
+    let question = question_seed(asked.seed, &task.label, iteration);
+    let next =
+        task.next_prompt(iteration, question, &dialogue).map_err(|error| unusable(error.to_string()))?;
+    let system = task.system(iteration).map_err(|error| unusable(error.to_string()))?;
+    let Evaluation { scores, infos, unscored } = dialogue.into_evaluation();
+    let at = headline_answer(task.class.headline, &scores, examined.len());
+    let compared = at.map(|at| examined.swap_remove(at)).unwrap_or_default();
+    Ok(json!({
+        "id": id,
+        "case": task.case(iteration).data.uid,
+        "value": task.class.headline_of(&scores),
+        "headline": task.class.headline.join("."),
+        "scores": scores,
+        "infos": infos,
+        "unscored": unscored,
+        "system": system,
+        "next": next.map(|Prompt { kind, text }| json!({ "kind": kind, "text": text })),
+        "compared": shown(&compared),
+        "target": target(task.case(iteration), compared),
+        "limit": Limit::in_infos(&infos),
+    }))
+}
+
+async fn of_given(
+    id: &Value,
+    given: GivenExercise,
+    answer: &str,
+    compares: bool,
+    packs: &Arc<OpenedPacks>,
+) -> Result<Value, Refusal> {
+    let sandbox = packs.given().await.map_err(|why| Refusal::of_evaluator(id.clone(), why))?;
+    let beyond = Beyond { given: Some(Arc::new(given)), compares };
+    let judgement = Judgement { task: 0, case: 0, answer: answer.into() };
+    let Examined { verdict, compared } =
+        sandbox.examine(judgement, beyond).await.map_err(|error| refused(id, error))?;
+    let (scores, infos): (Scores, Infos) = (verdict.scores, verdict.infos);
+    Ok(json!({
+        "id": id,
+        "value": scores.get("score"),
+        "headline": "score",
+        "compared": shown(&compared),
+        "limit": Limit::in_infos(&infos),
+        "scores": scores,
+        "infos": infos,
+    }))
+}
+
+/// The place of the task, the iteration of its case, and the task.
+fn found<'o>(opened: &'o OpenedPack, asked: &CaseRequest) -> Result<(usize, u32, &'o Task), String> {
+    let CaseRequest { pack, task: label, place, .. } = asked;
+    let number = opened.places.get(&label.as_str().into()).copied();
+    let number = number.ok_or_else(|| format!("the pack {pack} has no task `{label}`"))?;
+    let task = &opened.tasks[number];
+    let iteration = match place {
+        Place::Iteration(iteration) => *iteration,
+        Place::Uid(uid) => {
+            let at = task.cases().iter().position(|case| case.data.uid == *uid);
+            let at = at.and_then(|at| u32::try_from(at).ok());
+            at.ok_or_else(|| format!("the task {label} of the pack {pack} has no case `{uid}`"))?
+        }
+    };
+    Ok((number, iteration, task))
+}
+
+fn refused(id: &Value, error: EvaluatorError) -> Refusal {
+    match error {
+        EvaluatorError::Refused(why) => Refusal::of_material(id.clone(), why),
+        error => Refusal::of_evaluator(id.clone(), error.to_string()),
+    }
+}
+
+fn shown(parts: &[ComparedPart]) -> Vec<Value> {
+    let part = |part: &ComparedPart| json!({ "what": part.what, "expected": part.expected, "extracted": part.extracted });
+    parts.iter().map(part).collect()
+}
+
+/// What a right answer is: the whole answer that scores full marks where the pack has one, or what is expected, part by part.
+fn target(case: &Case, compared: Vec<ComparedPart>) -> Option<String> {
+    if let Some(answer) = &case.data.reference_answer {
+        return Some(answer.clone());
+    }
+    let expected: Vec<String> = compared.into_iter().filter_map(|part| part.expected).collect();
+    (!expected.is_empty()).then(|| expected.join("\n\n"))
+}
