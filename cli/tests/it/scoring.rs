@@ -1,7 +1,8 @@
-//! `kgfleet score --serve` as other programs use it.
+//! `kgfleet score --serve` as other programs use it, and the Python package, which is one of them.
 
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
@@ -111,4 +112,26 @@ fn a_task_file_is_scored_like_a_pack() {
     let refused = serving.asks(&json!({ "id": 5, "tasks": folder.path().join("bad.toml") }));
     assert_eq!((&refused["id"], &refused["error"]["kind"]), (&json!(5), &json!("material")));
     serving.end();
+}
+
+#[test]
+fn the_python_package_passes_its_tests() {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("../python");
+    let mut python = Command::new("python3");
+    python.args([
+        "-W",
+        "error",
+        "-m",
+        "unittest",
+        "discover",
+        "--start-directory",
+        "tests/core",
+        "--top-level-directory",
+        ".",
+    ]);
+    python.current_dir(&package).env("KGFLEET_PROGRAM", env!("CARGO_BIN_EXE_kgfleet"));
+    // The folder of the sources stays as it is.
+    python.env("PYTHONDONTWRITEBYTECODE", "1");
+    let ended = python.output().unwrap();
+    assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
 }
