@@ -5,7 +5,7 @@ CARGO ?= cargo
 # A macro declares their modules, so `cargo fmt` does not find them.
 VERBS = $(shell find cli/src/verbs -name '*.rs')
 
-.PHONY: help demo cluster test chaos simulation fuzz lint fmt bench deny kubernetes-test release-check
+.PHONY: help demo cluster test test-all chaos simulation fuzz lint fmt bench deny kubernetes-test release-check
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,6 +22,9 @@ cluster: ## Start Redis, a simulator, a coordinator and two workers on this mach
 test: ## Run all tests, and say which skipped and why.
 	tests/setup
 	CARGO="$(CARGO)" tests/run
+
+test-all: test ## Run also the tests of the Python package with inspect_ai, lm_eval, pandas and pyarrow (1 GB from PyPI).
+	CARGO="$(CARGO)" tests/python
 
 SECONDS ?= 60
 SEED ?= 1
