@@ -318,7 +318,8 @@ async fn agreed(fleet: &FleetInTurn) {
                 continue;
             }
             let said = Said::read(fleet, run);
-            if (said.phase, said.scored(), said.failed()) != (Some(phase), scored, failed) {
+            let begun = (phase != RunPhase::Preparing).then_some(phase);
+            if (said.phase, said.scored(), said.failed()) != (begun, scored, failed) {
                 let in_log = (said.phase, said.scored(), said.failed());
                 book.broken(format!("run {run} is shown as {:?} and is {in_log:?}", (phase, scored, failed)));
             }
@@ -327,7 +328,8 @@ async fn agreed(fleet: &FleetInTurn) {
             .runs
             .iter()
             .filter(|line| {
-                !line.phase.is_over()
+                // One that was created and never begun asks nothing.
+                (!line.phase.is_over() && line.phase != RunPhase::Preparing)
                     || (view.phase == RunPhase::Finished && line.phase != RunPhase::Finished)
             })
             .collect();

@@ -129,12 +129,8 @@ impl FleetInTurn {
         let of_process = (Arc::clone(&self.world), Arc::clone(&process));
         let queue = Arc::new(QueueInTurn { world: of_process.0, process: of_process.1, queue: store });
         tokio::spawn(end_if_followed(Arc::clone(&queue)));
-        let in_turn = SinkInTurn {
-            world: Arc::clone(&self.world),
-            process: Arc::clone(&process),
-            sink: self.sink.clone(),
-            omits: self.omits,
-        };
+        let in_turn =
+            SinkInTurn { world: Arc::clone(&self.world), process: Arc::clone(&process), omits: self.omits };
         let sink = self.sink.clone().with(Arc::new(in_turn));
         let (lease_for, backlog_for) = (LEASE_FOR, Duration::from_secs(1));
         let options = CoordinatorOptions { lease_for, backlog_for, ..CoordinatorOptions::fleet() };

@@ -7,7 +7,6 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use queue::testing::{Omission, RedisLine};
 use queue::{LeaderFence, MemoryStore, QueueStore};
-use results::Sink;
 use results::log::LogOptions;
 use results::sink::{Interposed, SinkError};
 
@@ -25,10 +24,6 @@ const HANGS_FOR_MS: u64 = 8_000;
 pub enum Omitted {
     /// Whoever writes a log checks that nobody has claimed a later epoch.
     ClaimChecks,
-    /// What counts of earlier epochs is written down.
-    Ends,
-    /// What was written down before of how much counts is kept.
-    EarlierEnds,
     Redis(Omission),
 }
 
@@ -41,7 +36,7 @@ impl Omitted {
     pub fn of_redis(self) -> Option<Omission> {
         match self {
             Self::Redis(omission) => Some(omission),
-            _ => None,
+            Self::ClaimChecks => None,
         }
     }
 }
@@ -49,9 +44,6 @@ impl Omitted {
 /// Kinds of trouble, by number.
 pub const SET_BACK: u64 = 4;
 pub const STANDS_STILL: u64 = 7;
-
-/// The call that opens a log.
-const OPEN: &str = "open_log";
 
 /// Whether a call fails.
 #[derive(Clone, Copy, PartialEq)]
@@ -134,22 +126,7 @@ queue::for_each_call!(in_turn);
 pub struct SinkInTurn {
     pub world: Arc<World>,
     pub process: Arc<Process>,
-    /// The sink itself.
-    pub sink: Sink,
     pub omits: Option<Omitted>,
-}
-
-impl SinkInTurn {
-    /// Removes what says how much of earlier epochs of logs counts.
-    async fn lose_ends(&self) {
-        for found in self.sink.runs().await.unwrap_or_default() {
-            for file in std::fs::read_dir(found.dir.log()).into_iter().flatten().flatten() {
-                if file.path().extension().is_some_and(|extension| extension == "ends") {
-                    let _ = std::fs::remove_file(file.path());
-                }
-            }
-        }
-    }
 }
 
 impl Interposed for SinkInTurn {
@@ -160,9 +137,6 @@ impl Interposed for SinkInTurn {
                 tokio::time::sleep(Duration::from_millis(self.world.below(HANGS_FOR_MS))).await;
             }
             self.world.before(&self.process, call, about).await;
-            if matches!(self.omits, Some(Omitted::EarlierEnds)) && call == OPEN {
-                self.lose_ends().await;
-            }
             if fault == Fault::Before { Err(SinkError::Ended) } else { Ok(fault == Fault::After) }
         })
     }
@@ -172,11 +146,6 @@ impl Interposed for SinkInTurn {
     }
 
     fn after(&self) -> BoxFuture<'_, ()> {
-        Box::pin(async move {
-            if matches!(self.omits, Some(Omitted::Ends)) {
-                self.lose_ends().await;
-            }
-            self.world.after(&self.process).await;
-        })
+        Box::pin(self.world.after(&self.process))
     }
 }
