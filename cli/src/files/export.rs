@@ -36,12 +36,8 @@ pub enum ExportFormat {
     Csv,
     /// A spreadsheet with both tables, a summary first.
     Xlsx,
-    /// A table, as Apache Parquet.
-    Parquet,
     /// Whole records, one JSON object per line.
     Jsonl,
-    /// A folder of logs that Inspect (inspect_ai) reads, one for each model and task.
-    Inspect,
 }
 
 /// What the rows of a table are.
@@ -64,7 +60,7 @@ impl From<ExportForm> for export::table::Form {
 }
 
 impl ExportFormat {
-    /// The file's name for a run; of logs of Inspect, the folder's.
+    /// The file's name for a run.
     pub fn file_name(self, form: ExportForm, run: &RunManifest, disclosure: &Disclosure) -> String {
         let wide = if form == ExportForm::Wide { ".wide" } else { "" };
         match self {
@@ -74,9 +70,7 @@ impl ExportFormat {
             Self::ResultJson => format!("{}_result.json", run.run),
             Self::Csv => format!("{}{wide}.csv", run.run),
             Self::Xlsx => format!("{}.xlsx", run.run),
-            Self::Parquet => format!("{}{wide}.parquet", run.run),
             Self::Jsonl => format!("{}.jsonl", run.run),
-            Self::Inspect => format!("{}.inspect", run.run),
         }
     }
 }
@@ -123,12 +117,6 @@ impl ExportSource {
             Ok((_, plan)) => Box::new(plan.keys()),
             Err(_) => Box::new(self.recorded_keys().into_iter()),
         }
-    }
-
-    /// The number of cases of a task. Without the pack it is not known.
-    fn cases(&self, task: &TaskLabel) -> Option<usize> {
-        let (_, plan) = self.planned.as_ref().ok()?;
-        plan.tasks.iter().find(|planned| planned.label == *task).map(|planned| planned.cases)
     }
 
     /// The dialogues that have a record: models in the order of the configuration, then tasks by name.
@@ -191,7 +179,7 @@ impl ExportSource {
         Ok(())
     }
 
-    /// Writes the file, or the folder of logs. Tables contain no texts except messages of failures; the other formats
+    /// Writes the file. Tables contain no texts except messages of failures; the other formats
     /// contain all texts. Texts of a protected run are written only in the form that `disclosure` allows.
     pub fn write(
         &self,
@@ -203,16 +191,14 @@ impl ExportSource {
         check(format, &self.manifest, disclosure)?;
         let text_form = disclosure.form(&self.manifest);
         let headline = |task: &TaskProvenance| report::input::headline(&task.class, &task.version);
-        // Tables, JSON lines and logs of Inspect have no encrypted form.
+        // Tables and JSON lines have no encrypted form.
         let texts = if text_form == TextForm::Clear { Texts::Keep } else { Texts::Redact };
         let options = TableOptions { manifest: &self.manifest, headline: &headline, texts };
         let write = |format| Ok(self.records.write(format, path, || self.keys(), options)?);
         match format {
             ExportFormat::Csv => write(export::Format::Csv(form.into())),
             ExportFormat::Xlsx => write(export::Format::Xlsx),
-            ExportFormat::Parquet => write(export::Format::Parquet(form.into())),
             ExportFormat::Jsonl => write(export::Format::Jsonl),
-            ExportFormat::Inspect => write(export::Format::Inspect { cases: &|task| self.cases(task) }),
             ExportFormat::ResultJson => {
                 let (pack, plan) = self.planned.as_ref().map_err(|why| {
                     anyhow!("{}; result-json holds the tasks' data, which is in the pack; tables and jsonl do without", explain(why))

@@ -22,11 +22,11 @@ pub struct Arguments {
     /// File format.
     #[arg(long, value_enum)]
     format: ExportFormat,
-    /// What the rows of a csv or parquet file are; an xlsx file has both tables. Default: long
+    /// What the rows of a csv file are; an xlsx file has both tables. Default: long
     #[arg(long, value_enum)]
     form: Option<ExportForm>,
-    /// The file; of inspect, the folder. Default: in the run's folder, under `exports`; for a run of a fleet, in the
-    /// current folder. Of a judged benchmark: the folder; by default `NAME+exports`, in the current folder.
+    /// The file. Default: in the run's folder, under `exports`; for a run of a fleet, in the current folder.
+    /// Of a judged benchmark: the folder; by default `NAME+exports`, in the current folder.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Write the result-json of a run on protected exercises into a zip archive encrypted with this password
@@ -45,8 +45,8 @@ pub struct Arguments {
 
 /// `kgfleet export`.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    if arguments.form.is_some() && !matches!(arguments.format, ExportFormat::Csv | ExportFormat::Parquet) {
-        bail!(usage!("--form is for csv and parquet"));
+    if arguments.form.is_some() && arguments.format != ExportFormat::Csv {
+        bail!(usage!("--form is for csv"));
     }
     let opened = arguments.place.place()?.open(&arguments.run)?;
     // No run has such a name, so the folder is not taken for one, nor one for it.

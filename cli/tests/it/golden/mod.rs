@@ -35,12 +35,4 @@ const SHOWS: [&str; 15] = [
 ];
 
 /// The file formats of `kgfleet export`, with the forms that one has.
-const EXPORTS: [&[&str]; 7] = [
-    &["result-json"],
-    &["csv"],
-    &["csv", "--form", "wide"],
-    &["xlsx"],
-    &["parquet"],
-    &["parquet", "--form", "wide"],
-    &["jsonl"],
-];
+const EXPORTS: [&[&str]; 5] = [&["result-json"], &["csv"], &["csv", "--form", "wide"], &["xlsx"], &["jsonl"]];

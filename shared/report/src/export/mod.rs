@@ -1,14 +1,13 @@
 //! Winning records as files for people and tools.
 //!
-//! [`rows`] writes a [`table`] as CSV or Parquet, one row per dialogue and score or one per dialogue, without texts of
-//! prompts and answers, and whole records as lines; [`xlsx`] writes both tables into a workbook, [`inspect`] logs of Inspect with
-//! whole dialogues. [`llmkgbench`](results::llmkgbench) writes the result files of LLM-KG-Bench. A further format is a module
-//! here and a variant of [`Format`].
+//! [`rows`] writes a [`table`] as CSV, one row per dialogue and score or one per dialogue, without texts of prompts and answers,
+//! and whole records as lines; [`xlsx`] writes both tables into a workbook. [`llmkgbench`](results::llmkgbench) writes the result
+//! files of LLM-KG-Bench. A further format is a module here and a variant of [`Format`]; those that other programs own are made by
+//! the Python package from the lines.
 //!
 //! Every writer takes an iterator over the parts of the winning records that it needs, and keeps a bounded number of
 //! them in memory. [`Source`] reads them in the order of the plan and writes files; errors name the file.
 
-pub mod inspect;
 pub mod rows;
 pub mod table;
 #[cfg(test)]
@@ -28,7 +27,6 @@ use results::log::{LogCipher, LogError, Ordered, PARTS_AT_ONCE, RECORDS_AT_ONCE,
 use results::{RunManifest, Summary};
 use serde_json::value::RawValue;
 
-use crate::export::inspect::CaseCounts;
 use crate::export::rows::Provenances;
 use crate::export::table::{Form, Headline, Layout, ScoreNames, disclosed};
 
@@ -98,12 +96,8 @@ pub enum Format<'a> {
     Csv(Form),
     /// Both tables as a spreadsheet.
     Xlsx,
-    /// A table as Apache Parquet.
-    Parquet(Form),
     /// Whole records as JSON lines.
     Jsonl,
-    /// A folder of logs of Inspect.
-    Inspect { cases: CaseCounts<'a> },
     /// LLM-KG-Bench's `*_result.json`.
     ResultJson {
         /// The task metadata of a record in its files.
@@ -153,8 +147,7 @@ impl Source {
         Ordered::new(&self.index, &self.log, self.cipher.as_ref(), keys, PARTS_AT_ONCE)
     }
 
-    /// Writes the records of `keys` to a file, or to a folder for Inspect, and beside a CSV or Parquet file its
-    /// [provenances](provenance).
+    /// Writes the records of `keys` to a file, and beside a CSV file its [provenances](provenance).
     pub fn write<K: Iterator<Item = DialogueKey>>(
         &self,
         format: Format<'_>,
@@ -167,11 +160,6 @@ impl Source {
             Format::Csv(form) => self.table(path, form, &keys, options, |file, layout, provenances| {
                 rows::csv(file, layout, provenances, self.table_records(keys(), texts))
             })?,
-            Format::Parquet(form) => {
-                self.table(path, form, &keys, options, |file, layout, provenances| {
-                    rows::parquet(file, layout, provenances, self.table_records(keys(), texts))
-                })?
-            }
             Format::Xlsx => {
                 let layouts =
                     [self.layout(Form::Wide, &keys, options)?, self.layout(Form::Long, &keys, options)?];
@@ -182,7 +170,6 @@ impl Source {
             Format::Jsonl => {
                 to_file(path, |file| rows::jsonl(file, &self.run, texts, headline, self.records(keys())))?
             }
-            Format::Inspect { cases } => inspect::write(path, options, cases, keys(), self.records(keys()))?,
             Format::ResultJson { metas, archive } => return self.result_json(path, keys(), metas, archive),
         };
         Ok(Written { dialogues, left_out: 0 })

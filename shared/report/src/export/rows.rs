@@ -1,5 +1,4 @@
-//! Dialogues one by one: a [`table`](super::table) as comma-separated values and as Apache Parquet, whole records as lines of
-//! JSON, and what many dialogues of a run share: versions, pack, scoring rules, model, sampling parameters. Repeated in every row
+//! Dialogues one by one: a [`table`](super::table) as comma-separated values, whole records as lines of JSON, and what many dialogues of a run share: versions, pack, scoring rules, model, sampling parameters. Repeated in every row
 //! this would be most of a table, so rows have a number, and a list beside the table explains the numbers.
 //!
 //! A line is `{"run": …, "headline": {"score": …, "value": …}, "record": {…}}`. `headline` is the score that stands for
@@ -18,7 +17,6 @@ use serde_json::{Value, json};
 
 use crate::export::ExportError;
 use crate::export::table::{Headline, Layout, score_at};
-use crate::table::parquet::ParquetRows;
 use crate::table::{CsvRows, RowCell, RowColumn};
 
 /// Writes the table as comma-separated values and counts its dialogues. What has no value is an empty cell, numbers have full
@@ -33,23 +31,6 @@ pub fn csv(
     records: impl Iterator<Item = Result<Summary, LogError>>,
 ) -> Result<u64, ExportError> {
     let mut rows = CsvRows::new(out, layout.columns().iter().map(|column| column.name.as_str()))?;
-    let dialogues = each_row(layout, provenances, records, |row| rows.row(row))?;
-    rows.finish()?;
-    Ok(dialogues)
-}
-
-/// Writes the table as Parquet and counts its dialogues; every column may be null. Times are microseconds, UTC.
-///
-/// # Errors
-/// A record cannot be read, or the writer fails.
-pub fn parquet(
-    out: impl Write + Send,
-    layout: &Layout<'_>,
-    provenances: &mut Provenances,
-    records: impl Iterator<Item = Result<Summary, LogError>>,
-) -> Result<u64, ExportError> {
-    let made_by = concat!("kgfleet ", env!("CARGO_PKG_VERSION"));
-    let mut rows = ParquetRows::new(out, layout.columns(), "scores", made_by)?;
     let dialogues = each_row(layout, provenances, records, |row| rows.row(row))?;
     rows.finish()?;
     Ok(dialogues)

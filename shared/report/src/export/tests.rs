@@ -193,60 +193,6 @@ fn xlsx_is_a_workbook_with_a_summary_real_dates_and_guarded_texts() {
 }
 
 #[test]
-fn parquet_reads_back() {
-    use parquet::file::reader::{FileReader, SerializedFileReader};
-    use parquet::record::RowAccessor;
-
-    let mut bytes = Vec::new();
-    // Enough rows for several row groups.
-    let [scored, failed] = [true, false].map(|scored| testing::record("m", 0, scored));
-    let many = || {
-        (0..30_000).map(|n| {
-            let mut record: Record = if n % 3 > 0 { scored.clone() } else { failed.clone() };
-            record.key.iteration = n;
-            Ok(summary(&record))
-        })
-    };
-    let run = run();
-    let layout = Layout::long(&run, &headline);
-    let written = rows::parquet(&mut bytes, &layout, &mut Provenances::default(), many()).unwrap();
-    assert_eq!(written, 30_000);
-    let file = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(file.path(), bytes).unwrap();
-    let reader = SerializedFileReader::new(file.reopen().unwrap()).unwrap();
-    assert_eq!(reader.metadata().num_row_groups(), 2);
-    assert_eq!(reader.metadata().file_metadata().num_rows(), 50_000);
-    let schema = reader.metadata().file_metadata().schema_descr();
-    let names: Vec<&str> = schema.columns().iter().map(|column| column.name()).collect();
-    assert_eq!(names, layout.columns().iter().map(|column| column.name.as_str()).collect::<Vec<_>>());
-    let at = |name: &str| names.iter().position(|known| *known == name).unwrap();
-    let (iteration, value, is_headline) = (at("iteration"), at("value"), at("is_headline"));
-    let mut expected = many().flat_map(|record| {
-        let mut values = Vec::new();
-        layout
-            .rows(&record.unwrap(), 1, |row| {
-                values.push(match (&row[iteration], &row[value], &row[is_headline]) {
-                    (RowCell::Count(n), RowCell::Number(value, _), RowCell::Flag(flag)) => {
-                        (*n as i64, Some(*value), Some(*flag))
-                    }
-                    (RowCell::Count(n), RowCell::Empty, RowCell::Empty) => (*n as i64, None, None),
-                    other => panic!("{other:?}"),
-                });
-                Ok::<(), ()>(())
-            })
-            .unwrap();
-        values
-    });
-    for row in reader.get_row_iter(None).unwrap() {
-        let row = row.unwrap();
-        let read =
-            (row.get_long(iteration).unwrap(), row.get_double(value).ok(), row.get_bool(is_headline).ok());
-        assert_eq!(read, expected.next().unwrap());
-    }
-    assert!(expected.next().is_none());
-}
-
-#[test]
 fn an_export_that_does_not_fit_names_its_file() {
     // A device that is always full. There is none on some systems, where opening it says so.
     let full = Path::new("/dev/full");
@@ -254,7 +200,6 @@ fn an_export_that_does_not_fit_names_its_file() {
     let formats: &[Write] = &[
         |file, layout| rows::csv(file, layout, &mut Provenances::default(), summaries()),
         |file, _| rows::jsonl(file, &run(), Texts::Keep, &headline, records()),
-        |file, layout| rows::parquet(file, layout, &mut Provenances::default(), summaries()),
         |file, _| {
             let run = run();
             let layouts = [wide(&run), Layout::long(&run, &headline)];

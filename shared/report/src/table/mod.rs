@@ -1,10 +1,9 @@
 //! A table: headings, rows of typed cells, notes. It is written as [`text`] for terminals, as Markdown, CSV and JSON,
 //! and together with others as a workbook. Every table that the program prints is one of these.
 //!
-//! A table with a row for each of a million records is never held: [`CsvRows`], [`xlsx::SheetRows`] and `parquet::ParquetRows`
+//! A table with a row for each of a million records is never held: [`CsvRows`] and [`xlsx::SheetRows`]
 //! take one row after the other, as slices of [`RowCell`]s under [`RowColumn`]s.
 
-pub mod parquet;
 mod plain;
 mod text;
 pub mod xlsx;
