@@ -102,7 +102,7 @@ def write_tasks(folder: str, pack: str = CORE) -> List[str]:
     (place / f"{module}.py").write_text(_FUNCTIONS, encoding="utf-8")
     names = []
     for info in kgfleet.tasks(pack).tasks:
-        name = f"{GROUP}_" + re.sub(r"\W", "_", info.label)
+        name = f"{GROUP}-" + re.sub(r"[^\w-]", "-", info.label)
         text = _TASK.format(
             name=name,
             module=module,

@@ -58,8 +58,9 @@ def by_inspect(url: str, task: str, pack: str, iterations: int) -> list:
             log_dir=folder,
             display="none",
         )
-    assert log.status == "success", log.error
-    samples = sorted(log.samples, key=lambda sample: sample.metadata["iteration"])
+        assert log.status == "success", log.error
+        # They are read from the file when they are looked at.
+        samples = sorted(log.samples, key=lambda sample: sample.metadata["iteration"])
     assert log.results.scores[0].metrics["stderr"].params.get("cluster") == "case", log.results.scores
     return samples
 
@@ -70,7 +71,7 @@ def by_lm_eval(url: str, task: str, pack: str, iterations: int) -> list:
 
     with tempfile.TemporaryDirectory() as folder:
         write_tasks(f"{folder}/tasks", pack)
-        name = "kgfleet_" + "".join(c if c.isalnum() else "_" for c in task)
+        name = f"kgfleet-{task}"
         arguments = [sys.executable, "-m", "lm_eval", "run", "--include_path", f"{folder}/tasks", "--tasks", name]
         arguments += ["--model", "local-chat-completions", "--apply_chat_template", "--log_samples"]
         arguments += ["--model_args", f"model=m,base_url={url}/chat/completions,num_concurrent=4,tokenized_requests=False"]
