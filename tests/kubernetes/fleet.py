@@ -91,6 +91,8 @@ class Fleet:
         self.api.post("/api/v1/namespaces", {"metadata": {"name": namespace, "labels": enforced}})
         self.helm = helm_python.Config(kubeconfig_path=str(cluster.kubeconfig), namespace=namespace)
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="kgfleet-kubernetes-"))
+        # Commands are tried as they are printed, whatever the program's file is called.
+        (self.folder / "kgfleet").symlink_to(KGFLEET.resolve())
 
     # --- Helm ---
 
@@ -224,7 +226,7 @@ class Fleet:
 
     def environment(self):
         """This process's, with the programs of this cluster in the path."""
-        return {**os.environ, "PATH": f"{BIN}:{KGFLEET.parent}:{os.environ['PATH']}", "KUBECONFIG": str(self.cluster.kubeconfig)}
+        return {**os.environ, "PATH": f"{BIN}:{self.folder}:{os.environ['PATH']}", "KUBECONFIG": str(self.cluster.kubeconfig)}
 
     def shell(self, script):
         """Runs a script as its user would."""

@@ -16,7 +16,7 @@ def uids(fleet):
 
 @step
 def upgraded(fleet):
-    """An upgrade with another image and other values replaces coordinators and conductor, and no server that runs; a rollback neither."""
+    """An upgrade with another image and other values replaces coordinator and conductor, and no server that runs; a rollback neither."""
     fleet.install(pools(pool("a", sim={"PROFILE": "l40s"}), run={"config": LONG, "format": "toml"}))
     working(fleet)
     before = uids(fleet)

@@ -6,6 +6,17 @@ from fleet import GPU, GPUS, benchmark, ended, pool, pools
 from steps import expect, on_own_nodes
 from steps.failing import working
 
+# The coordinator goes where Redis is, so that one node has both.
+BESIDE_REDIS = {
+    "affinity": {
+        "podAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": [
+                {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app.kubernetes.io/component": "redis"}}}
+            ]
+        }
+    }
+}
+
 
 def running_on(fleet, component):
     return {pod["metadata"]["name"]: pod["spec"].get("nodeName") for pod in fleet.pods(component)}
@@ -25,10 +36,10 @@ def come_back(fleet, node):
 
 @on_own_nodes
 def drained_node(fleet):
-    """A node with Redis, a coordinator and a server is drained in the middle: the run ends without a hand and without a failure."""
+    """A node with Redis, the coordinator and a server is drained in the middle: the run ends without a hand and without a failure."""
     specs = [pool(each, requestGPU=4, sim={"PROFILE": "l40s"}) for each in ("a", "b", "c")]
     config = benchmark("drain", ["org/a", "org/b", "org/c"], 100)
-    fleet.install(pools(*specs, run={"config": config, "format": "toml"}))
+    fleet.install(pools(*specs, coordinator=BESIDE_REDIS, run={"config": config, "format": "toml"}))
     working(fleet)
     node = fleet.pods("redis")[0]["spec"]["nodeName"]
     try:
@@ -42,10 +53,10 @@ def drained_node(fleet):
 
 @on_own_nodes
 def lost_node(fleet):
-    """A node with Redis, a coordinator and two servers is lost for good in the middle: the run ends without a hand, and nothing that was acknowledged is lost."""
+    """A node with Redis, the coordinator and two servers is lost for good in the middle: the run ends without a hand, and nothing that was acknowledged is lost."""
     specs = [pool(each, requestGPU=4, sim={"PROFILE": "l40s"}) for each in ("a", "b", "c", "d")]
     config = benchmark("lost", [f"org/{each}" for each in "abcd"], 150)
-    fleet.install(pools(*specs, run={"config": config, "format": "toml"}))
+    fleet.install(pools(*specs, coordinator=BESIDE_REDIS, run={"config": config, "format": "toml"}))
     fleet.until("four servers have nodes", lambda: len([pod for pod in fleet.servers() if pod["spec"].get("nodeName")]) == 4, 180)
     working(fleet, more=20)
     node = fleet.pods("redis")[0]["spec"]["nodeName"]
@@ -91,7 +102,7 @@ def lost_part(fleet):
 
 @on_own_nodes
 def killed_one_after_the_other(fleet):
-    """Redis, each coordinator and the conductor are killed one after the other: the run ends, and every dialogue has a record."""
+    """Redis, the conductor and, twice, the coordinator are killed one after the other: the run ends, and every dialogue has a record."""
     config = benchmark("killed", ["org/a"], 150)
     fleet.install(pools(pool("a", sim={"PROFILE": "l40s"}), run={"config": config, "format": "toml"}))
     working(fleet)
