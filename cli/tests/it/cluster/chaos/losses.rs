@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use domain::{RecordId, RunId};
 use results::log::{Damage as Damaged, DamageKind, LogItem, LogLine, LogOptions, LogReader, LogWriter};
+use serde_json::Value;
 
 use super::fleet::Fleet;
 use super::plan::{Fault, Planned};
@@ -51,6 +52,8 @@ pub struct Losses {
     pub lost: BTreeMap<RunId, BTreeSet<RecordId>>,
     /// Runs and benchmarks that a restored copy did not hold.
     pub gone: BTreeSet<String>,
+    /// Runs that were removed and came back by a copy, which holds a part of what was removed while it was made.
+    pub back: BTreeSet<RunId>,
     /// How often records were restored.
     pub restored: u64,
 }
@@ -113,8 +116,8 @@ impl Losses {
     fn restore(&mut self, fleet: &mut Fleet) -> Vec<String> {
         fleet.end_coordinators();
         let (data, copy) = (fleet.data(), fleet.at("copy"));
-        let (there, mut before) = (names(&data), BTreeMap::new());
-        for run in runs(&data) {
+        let (there, had, mut before) = (names(&data), runs(&data), BTreeMap::new());
+        for run in had.iter().cloned() {
             let (log, of_copy) = (log_of(&data, &run), log_of(&copy, &run));
             // A copy may hold every record, and not the seal that was set after them.
             if files(&log) != files(&of_copy) {
@@ -126,6 +129,7 @@ impl Losses {
         rsync.arg(format!("{}/", copy.display())).arg(&data);
         assert!(rsync.status().unwrap().success(), "the copy takes the place of the records");
         self.restored += 1;
+        self.back.extend(runs(&data).into_iter().filter(|run| !had.contains(run)));
         let gone: Vec<String> = there.difference(&names(&data)).cloned().collect();
         for (run, before) in before {
             self.note(&run, &before, &kept(&log_of(&data, &run)));
@@ -151,19 +155,21 @@ impl Losses {
 
     /// Damages of a run that are still there, so that whoever reads its log must name them.
     pub fn standing(&self, data: &Path, run: &RunId) -> Vec<String> {
-        let torn = torn_tails(&log_of(data, run));
+        let (torn, ends) = (torn_tails(&log_of(data, run)), newest_ends(&log_of(data, run)));
         let of_run = self.damages.iter().filter(|(of, ..)| of == run);
         let stands = of_run.filter(|(_, segment, damage)| {
             // Where nothing says how long it was, what is missing at the end of a writer's files cannot be seen.
-            let is_known = segment.with_extension("synced").is_file();
+            let is_noted = segment.with_extension("synced").is_file();
+            let ends_at = || segment.file_name().and_then(|name| ends.get(name.to_str()?)).copied();
+            let known = if is_noted { u64::MAX } else { ends_at().unwrap_or_default() };
             match damage {
                 Damage::Flipped(offset, byte) => {
                     // Nor can what is left of a last frame be told from one that was not written whole.
-                    let looks_torn = !is_known && torn.get(segment).is_some_and(|torn| torn <= offset);
+                    let looks_torn = known <= *offset && torn.get(segment).is_some_and(|torn| torn <= offset);
                     !looks_torn && byte_at(segment, *offset) == Some(*byte)
                 }
-                Damage::Cut(length) => is_known && length_of(segment) == Some(*length),
-                Damage::Missing => is_known && !segment.exists(),
+                Damage::Cut(length) => known > *length && length_of(segment) == Some(*length),
+                Damage::Missing => known > 0 && !segment.exists(),
             }
         });
         stands.map(|(_, segment, damage)| format!("{} {damage:?}", segment.display())).collect()
@@ -201,6 +207,17 @@ fn torn_tails(log: &Path) -> BTreeMap<PathBuf, u64> {
         LogItem::Damage(_) | LogItem::Record { .. } | LogItem::Event { .. } => None,
     });
     torn.collect()
+}
+
+/// The lengths of segments of earlier epochs, as the newest epoch of a log has fixed them, by their names.
+fn newest_ends(log: &Path) -> BTreeMap<String, u64> {
+    let names = files(log).into_iter().map(|(name, _)| name);
+    let newest = names.filter(|name| name.extension().is_some_and(|is| is == "ends")).max();
+    let text = newest.and_then(|name| fs::read_to_string(log.join(name)).ok()).unwrap_or_default();
+    let line: Value =
+        text.lines().next().and_then(|line| serde_json::from_str(line).ok()).unwrap_or_default();
+    let segments = line["segments"].as_object().into_iter().flatten();
+    segments.filter_map(|(name, end)| Some((name.clone(), end["bytes"].as_u64()?))).collect()
 }
 
 /// The names of all runs and judged benchmarks.
@@ -304,4 +321,26 @@ fn a_bit_in_what_is_left_of_a_frame_is_to_be_named_where_a_note_says_that_it_was
     assert_eq!(losses.standing(data.path(), &run).len(), 1);
     fs::remove_file(segment.with_extension("synced")).unwrap();
     assert!(losses.standing(data.path(), &run).is_empty());
+}
+
+#[test]
+fn a_lost_segment_is_to_be_named_where_the_ends_of_a_later_epoch_name_it() {
+    let data = tempfile::tempdir().unwrap();
+    let run = RunId::new("r");
+    let log = log_of(data.path(), &run);
+    fs::create_dir_all(&log).unwrap();
+    for _ in 0..2 {
+        let mut writer = LogWriter::open(&log, LogOptions::default()).unwrap();
+        writer.append_raw(&LogLine::Event("{}")).unwrap();
+        writer.commit().unwrap();
+    }
+    let (name, _) = sizes(&log).remove(0);
+    let segment = log.join(name);
+    let losses =
+        Losses { damages: vec![(run.clone(), segment.clone(), Damage::Missing)], ..Losses::default() };
+    assert!(losses.standing(data.path(), &run).is_empty(), "it is there");
+    fs::remove_file(&segment).unwrap();
+    fs::remove_file(segment.with_extension("synced")).unwrap();
+    assert_eq!(losses.standing(data.path(), &run).len(), 1);
+    assert_eq!(results::log::verify(&log, None, None).unwrap().losses, 1);
 }

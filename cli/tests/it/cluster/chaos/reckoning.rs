@@ -310,7 +310,8 @@ impl Reckoning {
         if verified.losses == 0 && !standing.is_empty() {
             wrong.push(format!("{run}: its log is damaged, and nobody says so: {}", standing.join(", ")));
         }
-        if verified.losses > 0 && !chaos.losses.lost.contains_key(run) && standing.is_empty() {
+        let is_excused = chaos.losses.lost.contains_key(run) || chaos.losses.back.contains(run);
+        if verified.losses > 0 && !is_excused && standing.is_empty() {
             wrong.push(format!("{run}: its log is damaged by itself: {}", verified.damages.join(", ")));
         }
     }
