@@ -13,19 +13,23 @@ pub mod door;
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Router;
+use axum::body::Bytes;
 use axum::http::{StatusCode, header};
+use axum::response::IntoResponse as _;
 use axum::routing::get;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
+use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 
 use self::door::{Door, DoorLimits, SeatLimits};
+use crate::aside;
 use crate::metrics::Metrics;
 
 /// Connections at once, and from one address: a proxy with all its visitors, or a browser for each of many people.
@@ -60,10 +64,30 @@ pub fn health(ready: Arc<dyn Fn() -> Result<(), String> + Send + Sync>) -> Route
 
 /// The metrics as a route.
 pub fn metrics(metrics: Metrics) -> Router {
-    let exposition = move || async move {
-        ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], metrics.render())
+    exposition(Arc::new(move || metrics.render()))
+}
+
+/// Metrics that are written once for all who wait for them, aside from the async threads: whoever asks for them without end
+/// takes one thread, and no probe waits for it.
+fn exposition(render: Arc<dyn Fn() -> String + Send + Sync>) -> Router {
+    let latest = Arc::new(Mutex::new((None, Bytes::new())));
+    let answer = move || {
+        let (render, latest) = (Arc::clone(&render), Arc::clone(&latest));
+        async move {
+            let asked = Instant::now();
+            let mut latest = latest.lock().await;
+            if latest.0.is_none_or(|begun| begun < asked) {
+                let begun = Instant::now();
+                let Ok(text) = aside::run(move || render()).await else {
+                    return StatusCode::INTERNAL_SERVER_ERROR.into_response();
+                };
+                *latest = (Some(begun), text.into());
+            }
+            let kind = [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
+            (kind, latest.1.clone()).into_response()
+        }
     };
-    Router::new().route("/metrics", get(exposition))
+    Router::new().route("/metrics", get(answer))
 }
 
 /// Serves the probes until `shutdown` completes, and keeps the metrics small meanwhile. Requests in progress then

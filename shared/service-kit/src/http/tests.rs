@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use axum::body::Body;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 use tokio::time::sleep;
 
 use super::*;
@@ -47,6 +47,35 @@ async fn probes_tell_life_readiness_and_metrics_until_the_end() {
 
     stop.send(()).unwrap();
     server.await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn metrics_that_take_long_delay_no_probe() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (go_on, waits) = std::sync::mpsc::channel::<()>();
+    let waits = Mutex::new(waits);
+    let begun = Arc::new(Notify::new());
+    let begins = Arc::clone(&begun);
+    let render = move || {
+        begins.notify_one();
+        waits.lock().unwrap().recv_timeout(Duration::from_secs(20)).unwrap();
+        "kgfleet_test_slow 1\n".to_owned()
+    };
+    let router = health(Arc::new(|| Ok(()))).merge(exposition(Arc::new(render)));
+    tokio::spawn(serve_at(
+        Door::new(listener, DoorLimits::of(CONNECTIONS)),
+        router,
+        REQUEST_TIME_MAX,
+        pending(),
+    ));
+
+    let scraped = tokio::spawn(page(address, "/metrics"));
+    begun.notified().await;
+    let probed = tokio::time::timeout(Duration::from_secs(30), page(address, "/healthz")).await;
+    assert_eq!(probed.expect("a probe waits for no metrics"), (200, "alive\n".to_owned()));
+    go_on.send(()).unwrap();
+    assert_eq!(scraped.await.unwrap(), (200, "kgfleet_test_slow 1\n".to_owned()));
 }
 
 const SHORT: Duration = Duration::from_millis(200);
