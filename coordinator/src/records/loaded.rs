@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use domain::{ErrorCode, RunId, ServiceError};
 use results::Summary;
-use results::log::{LogItem, LogReader};
+use results::log::{EntryLocation, LogItem, LogReader, SegmentId};
 use tokio::sync::OnceCell;
 
 use crate::errors::{Result, internal, not_found};
 use crate::health::Uptime;
 use crate::plan::planned::Planned;
-use crate::records::events::RunStateFile;
+use crate::records::events::{RunEvent, RunStateFile};
 use crate::records::packs::Packs;
 use crate::records::run::{FoldedRecord, Run};
 use crate::records::store::{ListedState, Store};
@@ -198,6 +198,12 @@ impl LoadedRuns {
         let build = move || Run::of(manifest, planned, after).map(Arc::new);
         let run = service_kit::aside::run(build).await.map_err(internal)??;
         self.read_on(&run).await?;
+        if run.known_state().is_none() && run.is_damaged() {
+            // What it said of its state was lost, and the list repeats it: without it, nobody would work at the run.
+            if let Some(listed) = self.store.repeated_state(id).await? {
+                run.fold_event(BEFORE_THE_LOG, RunEvent::State(listed));
+            }
+        }
         let (listed, known) = (self.store.listed_state(id).await?, run.known_state());
         run.set_listed(match (&listed, &known) {
             (ListedState::Known(listed), Some(known)) => {
@@ -221,6 +227,10 @@ impl LoadedRuns {
         service_kit::aside::run(read).await.map_err(internal)?
     }
 }
+
+/// The place of what is known of a run from elsewhere: whatever its log says comes later.
+const BEFORE_THE_LOG: EntryLocation =
+    EntryLocation { segment: SegmentId { epoch: 0, number: 0 }, offset: 0, line: 0 };
 
 /// Records that are read before they are taken in together.
 const RECORDS_AT_ONCE: usize = 512;

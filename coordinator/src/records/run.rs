@@ -294,6 +294,11 @@ impl Run {
         self.state().trouble = trouble;
     }
 
+    /// Whether its log has lost something.
+    pub(crate) fn is_damaged(&self) -> bool {
+        self.state().damaged > 0
+    }
+
     /// Notes a damaged place of its log.
     pub(crate) fn note_damage(&self) {
         self.state().damaged += 1;

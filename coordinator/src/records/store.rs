@@ -136,6 +136,15 @@ impl Store {
         Ok(if is_newest { ListedState::Known(state) } else { ListedState::InTheLog })
     }
 
+    /// The state that the list has of a run, whoever writes it since; `None` if there is none that can be read.
+    pub(crate) async fn repeated_state(&self, run: &RunId) -> Result<Option<RunStateFile>> {
+        match self.sink.state::<RunStateFile>(run).await {
+            Ok(listed) => Ok(listed.map(|state| RunStateFile { epoch: 0, ..state })),
+            Err(SinkError::Json { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     pub(crate) async fn put_state(&self, run: &RunId, state: &RunStateFile) -> Result<()> {
         Ok(self.sink.put_state(run, state).await?)
     }

@@ -116,6 +116,42 @@ async fn what_a_flipped_bit_took_from_a_run_under_way_is_asked_again() {
     }
 }
 
+/// A run that was just begun, and a bit is flipped in what its log says of that.
+async fn begun_and_damaged(ground: &Ground) -> RunId {
+    let coordinator = ground.coordinator();
+    let run = submitted(&coordinator).await;
+    coordinator.close_logs().await;
+    drop(coordinator);
+    flip_a_bit(ground.data.path(), &run);
+    run
+}
+
+#[tokio::test]
+async fn a_run_whose_log_lost_that_it_was_begun_goes_on() {
+    for (ground, _server) in grounds() {
+        let run = begun_and_damaged(&ground).await;
+        let coordinator = ground.coordinator();
+        coordinator.tend().await.unwrap();
+        let view = coordinator.view(&run).await.unwrap();
+        assert!(view.trouble.is_some_and(|trouble| trouble.contains("damaged in 1 places")));
+        assert_eq!(finish(&coordinator, &run).await, PLANNED);
+    }
+}
+
+#[tokio::test]
+async fn a_run_of_which_nothing_says_that_it_was_begun_says_so_and_not_that_it_is_asked() {
+    for (ground, _server) in grounds() {
+        let run = begun_and_damaged(&ground).await;
+        fs::remove_file(ground.data.path().join("runs").join(run.as_str()).join("state.json")).unwrap();
+        let coordinator = ground.coordinator();
+        coordinator.tend().await.unwrap();
+        let trouble = coordinator.view(&run).await.unwrap().trouble.unwrap();
+        assert!(trouble.contains("never begun"), "{trouble}");
+        coordinator.command(&run, BenchmarkCommand::Resume).await.unwrap();
+        assert_eq!(finish(&coordinator, &run).await, PLANNED);
+    }
+}
+
 #[tokio::test]
 async fn a_finished_run_that_is_resumed_asks_for_what_its_log_lost() {
     for (ground, _server) in grounds() {

@@ -109,8 +109,9 @@ impl Views {
             trouble: match phase.is_over() {
                 true => run.loss(),
                 false => {
-                    let known = self.health.trouble().or_else(|| run.trouble()).or_else(|| run.loss());
-                    if known.is_none() { self.why_not_begun(run) } else { known }
+                    let known = self.health.trouble().or_else(|| run.trouble());
+                    // A run that nobody works at asks nothing again, whatever it has lost.
+                    known.or_else(|| self.why_not_begun(run)).or_else(|| run.loss())
                 }
             },
             models,
