@@ -75,8 +75,8 @@ pub const STREAM_SILENCE: Duration = Duration::from_secs(60);
 /// Concurrent calls per connection; more wait.
 pub const CALLS_PER_CONNECTION: u32 = 256;
 
-/// Buffered items of a stream.
-pub const ITEMS_AHEAD: usize = 64;
+/// Exports that one identity may have under way; each holds some records. Further ones wait for [`ROOM_PATIENCE`].
+pub const EXPORTS_PER_IDENTITY: usize = 8;
 
 /// Grace period for calls in progress when a server stops.
 pub const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
@@ -116,7 +116,7 @@ pub const RECEIVED_SMALL_BYTES: usize = 32 << 20;
 /// Bytes that HTTP/2 accepts on a connection before a call takes them: outside the two bounds above, once per connection.
 pub const WINDOW_BYTES: u32 = 256 << 10;
 
-/// Maximum time that a message may wait for that room.
+/// Maximum time that a message may wait for that room, and an export for its turn.
 pub const ROOM_PATIENCE: Duration = Duration::from_secs(30);
 
 /// Maximum time between the first byte of a message and its last. Our clients do not wait longer for a batch.

@@ -15,8 +15,8 @@ use tokio::sync::mpsc;
 
 use super::{Visit, answer, internal};
 
-/// Records on their way to a visitor.
-const IN_FLIGHT_MAX: usize = 16;
+/// Records on their way to a visitor: they may be long, and the coordinator reads ahead already.
+const IN_FLIGHT_MAX: usize = 1;
 
 /// `GET /runs/{run}/scores.csv`: a row for each model on each task.
 pub(super) async fn scores((State(site), Extension(visitor)): Visit, Path(name): Path<String>) -> Response {

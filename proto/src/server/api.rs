@@ -2,6 +2,7 @@
 //! established, and answered in JSON. The coordinator decides what the caller may do.
 
 mod browsers;
+mod exports;
 mod handlers;
 pub mod openapi;
 mod packs;
@@ -23,6 +24,7 @@ use domain::{ErrorCode, ServiceError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use self::exports::ExportTurns;
 use self::packs::SentPacks;
 pub(super) use self::routes::routes;
 use self::routes::{ApiRoute, Takes};
@@ -38,11 +40,12 @@ pub(super) struct Api {
     pub door: Arc<Door>,
     pub closing: Closing,
     pub sent: Arc<SentPacks>,
+    pub exports: Arc<ExportTurns>,
 }
 
 impl Api {
     pub(super) fn new(door: Arc<Door>, closing: Closing) -> Self {
-        Self { door, closing, sent: Arc::default() }
+        Self { door, closing, sent: Arc::default(), exports: Arc::default() }
     }
 
     /// All routes, each behind the guard.

@@ -4,13 +4,14 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use domain::ServiceError;
 use domain::control::{ExportItem, ModelNeed};
 use domain::exchange::Outlook;
 use domain::pools::{PoolStates, ServerUsage};
 use harness::scripted_coordinator::{ScriptedCoordinator, ScriptedServer};
-use proto::limits::{LIST_BYTES, NAMING_BYTES, PACK_BYTES, SUBMISSION_BYTES};
+use proto::limits::{EXPORTS_PER_IDENTITY, LIST_BYTES, NAMING_BYTES, PACK_BYTES, SUBMISSION_BYTES};
 use proto::server::{Identities, Security, hash_of_token, openapi};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -303,4 +304,35 @@ fn the_reference_of_the_api_is_as_the_server_describes_it() {
     }
     let kept = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(kept == text, "docs/reference/api.yaml is stale: run this test with KGFLEET_BLESS=1");
+}
+
+/// An export that is longer than what a connection takes without its reader.
+fn long_export() -> Vec<Result<ExportItem, ServiceError>> {
+    let line: Arc<str> = format!("{{\"text\": \"{}\"}}", "x".repeat(1 << 20)).into();
+    (0..64).map(|_| Ok(ExportItem::Record(Arc::clone(&line)))).collect()
+}
+
+#[tokio::test]
+async fn an_identity_has_a_few_exports_at_once_and_holds_up_no_other() {
+    let (fake, node) = guarded();
+    // Each export has a connection of its own, and is not read beyond the head of its answer.
+    let export = |role: &'static str| {
+        fake.will_return(long_export());
+        let url = format!("{}/api/v1/runs/x/records", node.address());
+        async move { http().get(url).bearer_auth(role).send().await.unwrap() }
+    };
+    let mut held = Vec::new();
+    for _ in 0..EXPORTS_PER_IDENTITY {
+        let answer = export("reader").await;
+        assert_eq!(answer.status(), StatusCode::OK);
+        held.push(answer);
+    }
+    let mut next = Box::pin(export("reader"));
+    let early = tokio::time::timeout(Duration::from_millis(300), &mut next).await;
+    assert!(early.is_err(), "one more waits for its turn");
+    assert_eq!(export("operator").await.status(), StatusCode::OK);
+    fake.will_return(long_export());
+    held.pop();
+    let after = tokio::time::timeout(Duration::from_secs(60), next).await;
+    assert_eq!(after.expect("it has a turn").status(), StatusCode::OK);
 }

@@ -1,5 +1,9 @@
 //! Records by which one worker's token, or one log on a disk, would take the memory and the screens of all who read the run.
 
+use std::io::Write as _;
+use std::net::TcpStream;
+use std::time::Duration;
+
 use domain::exchange::{Delivery, Receipt, WorkExchange};
 use domain::{DialogueKey, FailureCause, RecordId, RunId};
 use proto::{Client, ClientConfig};
@@ -75,6 +79,13 @@ fn bytes(process: &Running, name: &str) -> u64 {
     line.trim_matches(|c: char| !c.is_ascii_digit()).parse::<u64>().unwrap() << 10
 }
 
+/// The length of a run's export.
+fn exported_bytes(guarded: &Guarded, token: &str, run: &str) -> u64 {
+    let file = guarded.cluster.data.path().join("exported.jsonl");
+    guarded.with(token, &["export", run, "--format", "jsonl", "--out", file.to_str().unwrap()]).expect(0);
+    std::fs::metadata(file).unwrap().len()
+}
+
 /// Fails unless the messages are told, in few words, and none of them as a line of ours.
 #[track_caller]
 fn expect_told_in_short(status: Finished) {
@@ -123,9 +134,8 @@ fn messages_of_a_worker_as_long_as_its_records_cost_nobody_anything() {
             "{refused:?}"
         );
     });
-    let exported =
-        guarded.with(&operator, &["export", &run, "--format", "jsonl", "--output", "-"]).stdout.len();
-    assert!(exported < 2 * STATUS_BYTES, "{exported} bytes are stored");
+    let exported = exported_bytes(&guarded, &operator, &run);
+    assert!(exported < 2 * STATUS_BYTES as u64, "{exported} bytes are stored");
     expect_told_in_short(guarded.with(&reader, &["status", &run]));
     let kept = bytes(&guarded.coordinator.process, "VmRSS:").saturating_sub(before);
     assert!(kept < KEPT_BYTES, "the coordinator took {kept} bytes");
@@ -138,6 +148,61 @@ fn messages_of_a_worker_as_long_as_its_records_cost_nobody_anything() {
     expect_told_in_short(cluster.kgfleet(&coordinator, &["status", &run, "--token-file", &reader]));
     let most = bytes(&coordinator.process, "VmHWM:").saturating_sub(before);
     assert!(most < KEPT_BYTES, "the next coordinator took up to {most} bytes");
+}
+
+/// Records of a run that is exported, and how long an answer in each is, in bytes.
+const EXPORTED: u32 = 48;
+const ANSWER: usize = 1 << 20;
+
+/// Exports that are begun and not read.
+const UNREAD: usize = 24;
+
+/// Memory that they may take, in bytes: a few records for each that an identity may have at once.
+const UNREAD_BYTES: u64 = 192 << 20;
+
+#[test]
+fn exports_that_nobody_reads_hold_a_few_records() {
+    let Some(guarded) = Guarded::start() else { return };
+    let operator = guarded.token("alice", &["--role", "operator"]);
+    let reader = guarded.token("bob", &["--role", "reader"]);
+    let worker = guarded.token("pool", &["--role", "worker", "--workers", "ghost-*"]);
+    let configuration = guarded.cluster.configuration(&[NT_TASK], EXPORTED);
+    let submit = ["submit", configuration.to_str().unwrap()];
+    let run = guarded.known(&operator, &submit).expect(0).stdout.trim().to_owned();
+    guarded.known(&worker, &["status"]);
+    guarded.known(&reader, &["status", &run]).expect(0);
+    let secret = |file: &str| std::fs::read_to_string(file).unwrap().trim().to_owned();
+    let config =
+        ClientConfig { token: Some(secret(&worker)), ..ClientConfig::new(guarded.coordinator.url()) };
+    tokio::runtime::Runtime::new().unwrap().block_on(async {
+        let client = Client::connect_lazy(&config).unwrap();
+        for iteration in 0..EXPORTED {
+            let mut record = failed(iteration, "short");
+            record["rounds"] = json!([{
+                "prompt": {"kind": "first", "text": ""}, "prompted_at": "2025-01-01T00:00:00Z",
+                "answer": {"text": "x".repeat(ANSWER)}, "answered_at": "2025-01-01T00:00:00Z",
+            }]);
+            let receipts = client.deliver(vec![delivery(&run, &record)]).await.unwrap();
+            assert_eq!(receipts, [Receipt::Stored]);
+        }
+    });
+    let before = bytes(&guarded.coordinator.process, "VmHWM:");
+    let ask = format!(
+        "GET /api/v1/runs/{run}/records HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {}\r\n\r\n",
+        secret(&reader)
+    );
+    let mut unread = Vec::new();
+    for _ in 0..UNREAD {
+        let mut stream = TcpStream::connect(("127.0.0.1", guarded.coordinator.port)).unwrap();
+        stream.write_all(ask.as_bytes()).unwrap();
+        unread.push(stream);
+    }
+    // Long enough for all that is read ahead.
+    std::thread::sleep(Duration::from_secs(5));
+    let most = bytes(&guarded.coordinator.process, "VmHWM:").saturating_sub(before);
+    assert!(most < UNREAD_BYTES, "exports that nobody reads take {most} bytes");
+    let exported = exported_bytes(&guarded, &operator, &run);
+    assert!(exported > u64::from(EXPORTED) * ANSWER as u64, "{exported} bytes are exported meanwhile");
 }
 
 #[test]

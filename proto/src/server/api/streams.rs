@@ -13,7 +13,6 @@ use tokio::sync::mpsc;
 use super::Api;
 use crate::api::problem::Problem;
 use crate::api::{ExportLine, JSON_LINES};
-use crate::limits::ITEMS_AHEAD;
 use crate::server::closing::leaving;
 use crate::server::feed::{ended_by, items, pump};
 
@@ -54,8 +53,13 @@ fn event(name: &str, json: serde_json::Result<Vec<u8>>) -> Bytes {
 
 /// The export of a benchmark, a line for each item. A call that fails at once is answered like any other.
 pub(super) async fn records(api: &Api, caller: Caller, run: RunId) -> Response {
+    let turn = match api.result(api.exports.take(&caller)).await {
+        Ok(turn) => turn,
+        Err(refused) => return Problem::from(&refused).into_response(),
+    };
     let control = api.control(&caller);
-    let (sender, receiver) = mpsc::channel(ITEMS_AHEAD);
+    // A record may be long, and the coordinator reads ahead already.
+    let (sender, receiver) = mpsc::channel(1);
     tokio::spawn(async move { pump(control.records(&run), &caller, &sender).await });
     let closing = api.closing.clone();
     let lines = ended_by(items(receiver), async move { closing.cut().await }, leaving);
@@ -63,7 +67,11 @@ pub(super) async fn records(api: &Api, caller: Caller, run: RunId) -> Response {
         Ok(lines) => lines,
         Err(refused) => return refused,
     };
-    let lines = until_error(lines).map(|item| ExportLine::write(&item).map(Bytes::from));
+    let lines = until_error(lines).map(move |item| {
+        // The turn ends with the answer.
+        let _ = &turn;
+        ExportLine::write(&item).map(Bytes::from)
+    });
     ([(header::CONTENT_TYPE, JSON_LINES)], Body::from_stream(lines)).into_response()
 }
 
