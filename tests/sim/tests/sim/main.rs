@@ -28,7 +28,7 @@ use tempfile::TempDir;
 
 use fleet::{COORDINATORS, FleetInTurn, WORKERS};
 use queue::testing::Omission;
-use stores::{Omitted, SET_BACK, STANDS_STILL};
+use stores::Omitted;
 use world::{Trace, World};
 
 /// Seeds that `make test` tries.
@@ -124,6 +124,32 @@ async fn live(fleet: &Arc<FleetInTurn>) {
     }
 }
 
+/// What goes wrong.
+#[derive(Clone, Copy)]
+pub enum Trouble {
+    WorkerDies,
+    CoordinatorDies,
+    LeaderDies,
+    RedisLosesAll,
+    RedisIsSetBack,
+    RedisTakesNothing,
+    LeaderStandsStill,
+}
+
+impl Trouble {
+    /// What chance draws from: a leader stands still twice as often as anything else happens.
+    const DRAWN: [Self; 8] = [
+        Self::WorkerDies,
+        Self::CoordinatorDies,
+        Self::LeaderDies,
+        Self::RedisLosesAll,
+        Self::RedisIsSetBack,
+        Self::RedisTakesNothing,
+        Self::LeaderStandsStill,
+        Self::LeaderStandsStill,
+    ];
+}
+
 /// Now and then a process dies, who leads stands still, or Redis loses something. Others start in the place of those that ended.
 async fn trouble(fleet: Arc<FleetInTurn>) {
     let world = Arc::clone(&fleet.world);
@@ -132,20 +158,21 @@ async fn trouble(fleet: Arc<FleetInTurn>) {
         tokio::time::sleep(Duration::from_millis(1_000 + world.below(9_000))).await;
         // A sentence that is left out is missed in trouble of its kind.
         let of_kind = fleet.omits.filter(|_| !world.once_in(4)).map(Omitted::is_missed_in);
-        match of_kind.unwrap_or_else(|| world.below(8)) {
-            0 => {
+        let drawn = || Trouble::DRAWN[world.below(Trouble::DRAWN.len() as u64) as usize];
+        match of_kind.unwrap_or_else(drawn) {
+            Trouble::WorkerDies => {
                 fleet.kill_worker();
                 fleet.start_worker();
             }
-            1 => fleet.kill_coordinator(world.below(COORDINATORS as u64) as usize),
-            2 => fleet.kill_leader(),
-            3 => {
+            Trouble::CoordinatorDies => fleet.kill_coordinator(world.below(COORDINATORS as u64) as usize),
+            Trouble::LeaderDies => fleet.kill_leader(),
+            Trouble::RedisLosesAll => {
                 fleet.redis.lose_all();
                 if world.once_in(2) {
                     fleet.kill_leader();
                 }
             }
-            SET_BACK => {
+            Trouble::RedisIsSetBack => {
                 let older = fleet.redis.copy();
                 while_it_lasts().await;
                 fleet.redis.go_back_to(&older);
@@ -154,18 +181,17 @@ async fn trouble(fleet: Arc<FleetInTurn>) {
                     fleet.kill_leader();
                 }
             }
-            5 if world.once_in(2) => {
+            Trouble::RedisTakesNothing if world.once_in(2) => {
                 fleet.redis.set_full(true);
                 while_it_lasts().await;
                 fleet.redis.set_full(false);
             }
-            5 => {
+            Trouble::RedisTakesNothing => {
                 world.redis_away.store(true, Ordering::Relaxed);
                 while_it_lasts().await;
                 world.redis_away.store(false, Ordering::Relaxed);
             }
-            6..=STANDS_STILL => fleet.stall_leader(),
-            _ => unreachable!("no such trouble"),
+            Trouble::LeaderStandsStill => fleet.stall_leader(),
         }
     }
 }

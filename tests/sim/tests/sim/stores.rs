@@ -10,6 +10,7 @@ use queue::{LeaderFence, MemoryStore, QueueStore};
 use results::log::LogOptions;
 use results::sink::{Interposed, SinkError};
 
+use crate::Trouble;
 use crate::world::{Process, World};
 
 /// One call of so many fails while times are rough: half of these before they were carried out, half afterwards.
@@ -29,8 +30,11 @@ pub enum Omitted {
 
 impl Omitted {
     /// The trouble in which it is missed: a Redis that is set back, or a leader that stands still.
-    pub fn is_missed_in(self) -> u64 {
-        if matches!(self, Self::Redis(Omission::RoundNumbers)) { SET_BACK } else { STANDS_STILL }
+    pub fn is_missed_in(self) -> Trouble {
+        match self {
+            Self::Redis(Omission::RoundNumbers) => Trouble::RedisIsSetBack,
+            Self::ClaimChecks | Self::Redis(Omission::Epochs) => Trouble::LeaderStandsStill,
+        }
     }
 
     pub fn of_redis(self) -> Option<Omission> {
@@ -40,10 +44,6 @@ impl Omitted {
         }
     }
 }
-
-/// Kinds of trouble, by number.
-pub const SET_BACK: u64 = 4;
-pub const STANDS_STILL: u64 = 7;
 
 /// Whether a call fails.
 #[derive(Clone, Copy, PartialEq)]
