@@ -186,7 +186,7 @@ impl LoadedRuns {
             ListedState::NeverBegun => Ok(None),
             // As the log says it.
             ListedState::Known(state) => Ok(Some(RunStateFile { epoch: 0, ..state })),
-            ListedState::InTheLog => Ok(self.known(id).await?.known_state()),
+            ListedState::InTheLog(_) => Ok(self.known(id).await?.known_state()),
         }
     }
 
@@ -198,13 +198,16 @@ impl LoadedRuns {
         let build = move || Run::of(manifest, planned, after).map(Arc::new);
         let run = service_kit::aside::run(build).await.map_err(internal)??;
         self.read_on(&run).await?;
-        if run.known_state().is_none() && run.is_damaged() {
+        let listed = self.store.listed_state(id).await?;
+        if run.known_state().is_none()
+            && run.is_damaged()
+            && let ListedState::Known(repeated) | ListedState::InTheLog(Some(repeated)) = &listed
+        {
             // What it said of its state was lost, and the list repeats it: without it, nobody would work at the run.
-            if let Some(listed) = self.store.repeated_state(id).await? {
-                run.fold_event(BEFORE_THE_LOG, RunEvent::State(listed));
-            }
+            let state = RunStateFile { epoch: 0, ..repeated.clone() };
+            run.fold_event(BEFORE_THE_LOG, RunEvent::State(state));
         }
-        let (listed, known) = (self.store.listed_state(id).await?, run.known_state());
+        let known = run.known_state();
         run.set_listed(match (&listed, &known) {
             (ListedState::Known(listed), Some(known)) => {
                 let of_log = run.summed_up(known.clone());

@@ -40,8 +40,8 @@ pub(crate) struct Store {
 pub(crate) enum ListedState {
     NeverBegun,
     Known(RunStateFile),
-    /// It is damaged, or somebody writes the run since: only the log knows.
-    InTheLog,
+    /// It is damaged, or somebody writes the run since: only the log knows. What the list repeats of it, if that can be read.
+    InTheLog(Option<RunStateFile>),
 }
 
 /// The folder of pipelines: a document is a file `PIPELINE.DOCUMENT`.
@@ -129,20 +129,11 @@ impl Store {
         let state = match self.sink.state::<RunStateFile>(run).await {
             Ok(None) => return Ok(ListedState::NeverBegun),
             Ok(Some(state)) => state,
-            Err(SinkError::Json { .. }) => return Ok(ListedState::InTheLog),
+            Err(SinkError::Json { .. }) => return Ok(ListedState::InTheLog(None)),
             Err(error) => return Err(error.into()),
         };
         let is_newest = self.sink.epoch(run).await?.is_none_or(|epoch| epoch == state.epoch);
-        Ok(if is_newest { ListedState::Known(state) } else { ListedState::InTheLog })
-    }
-
-    /// The state that the list has of a run, whoever writes it since; `None` if there is none that can be read.
-    pub(crate) async fn repeated_state(&self, run: &RunId) -> Result<Option<RunStateFile>> {
-        match self.sink.state::<RunStateFile>(run).await {
-            Ok(listed) => Ok(listed.map(|state| RunStateFile { epoch: 0, ..state })),
-            Err(SinkError::Json { .. }) => Ok(None),
-            Err(error) => Err(error.into()),
-        }
+        Ok(if is_newest { ListedState::Known(state) } else { ListedState::InTheLog(Some(state)) })
     }
 
     pub(crate) async fn put_state(&self, run: &RunId, state: &RunStateFile) -> Result<()> {
