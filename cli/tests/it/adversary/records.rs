@@ -79,6 +79,37 @@ fn bytes(process: &Running, name: &str) -> u64 {
     line.trim_matches(|c: char| !c.is_ascii_digit()).parse::<u64>().unwrap() << 10
 }
 
+/// A run whose records a worker of this test invents, with the files of everybody's tokens.
+struct Submitted {
+    run: String,
+    operator: String,
+    reader: String,
+    worker: String,
+}
+
+fn submitted(guarded: &Guarded, iterations: u32) -> Submitted {
+    let operator = guarded.token("alice", &["--role", "operator"]);
+    let reader = guarded.token("bob", &["--role", "reader"]);
+    let worker = guarded.token("pool", &["--role", "worker", "--workers", "ghost-*"]);
+    let configuration = guarded.cluster.configuration(&[NT_TASK], iterations);
+    let submit = ["submit", configuration.to_str().unwrap()];
+    let run = guarded.known(&operator, &submit).expect(0).stdout.trim().to_owned();
+    guarded.known(&worker, &["status"]);
+    guarded.known(&reader, &["status", &run]).expect(0);
+    Submitted { run, operator, reader, worker }
+}
+
+/// The token in a file.
+fn secret(file: &str) -> String {
+    std::fs::read_to_string(file).unwrap().trim().to_owned()
+}
+
+/// A client with the token in this file.
+fn client(guarded: &Guarded, token: &str) -> Client {
+    let config = ClientConfig { token: Some(secret(token)), ..ClientConfig::new(guarded.coordinator.url()) };
+    Client::connect_lazy(&config).unwrap()
+}
+
 /// The length of a run's export.
 fn exported_bytes(guarded: &Guarded, token: &str, run: &str) -> u64 {
     let file = guarded.cluster.data.path().join("exported.jsonl");
@@ -97,20 +128,11 @@ fn expect_told_in_short(status: Finished) {
 #[test]
 fn messages_of_a_worker_as_long_as_its_records_cost_nobody_anything() {
     let Some(guarded) = Guarded::start() else { return };
-    let operator = guarded.token("alice", &["--role", "operator"]);
-    let reader = guarded.token("bob", &["--role", "reader"]);
-    let worker = guarded.token("pool", &["--role", "worker", "--workers", "ghost-*"]);
-    let configuration = guarded.cluster.configuration(&[NT_TASK], FORGED + 3);
-    let submit = ["submit", configuration.to_str().unwrap()];
-    let run = guarded.known(&operator, &submit).expect(0).stdout.trim().to_owned();
-    guarded.known(&worker, &["status"]);
-    guarded.known(&reader, &["status", &run]).expect(0);
+    let Submitted { run, operator, reader, worker } = submitted(&guarded, FORGED + 3);
     let before = bytes(&guarded.coordinator.process, "VmRSS:");
 
-    let token = Some(std::fs::read_to_string(&worker).unwrap().trim().to_owned());
-    let config = ClientConfig { token, ..ClientConfig::new(guarded.coordinator.url()) };
     tokio::runtime::Runtime::new().unwrap().block_on(async {
-        let client = Client::connect_lazy(&config).unwrap();
+        let client = client(&guarded, &worker);
         let long = message(LONG);
         for iteration in 0..FORGED {
             let mut record = failed(iteration, &long);
@@ -163,19 +185,9 @@ const UNREAD_BYTES: u64 = 192 << 20;
 #[test]
 fn exports_that_nobody_reads_hold_a_few_records() {
     let Some(guarded) = Guarded::start() else { return };
-    let operator = guarded.token("alice", &["--role", "operator"]);
-    let reader = guarded.token("bob", &["--role", "reader"]);
-    let worker = guarded.token("pool", &["--role", "worker", "--workers", "ghost-*"]);
-    let configuration = guarded.cluster.configuration(&[NT_TASK], EXPORTED);
-    let submit = ["submit", configuration.to_str().unwrap()];
-    let run = guarded.known(&operator, &submit).expect(0).stdout.trim().to_owned();
-    guarded.known(&worker, &["status"]);
-    guarded.known(&reader, &["status", &run]).expect(0);
-    let secret = |file: &str| std::fs::read_to_string(file).unwrap().trim().to_owned();
-    let config =
-        ClientConfig { token: Some(secret(&worker)), ..ClientConfig::new(guarded.coordinator.url()) };
+    let Submitted { run, operator, reader, worker } = submitted(&guarded, EXPORTED);
     tokio::runtime::Runtime::new().unwrap().block_on(async {
-        let client = Client::connect_lazy(&config).unwrap();
+        let client = client(&guarded, &worker);
         for iteration in 0..EXPORTED {
             let mut record = failed(iteration, "short");
             record["rounds"] = json!([{
