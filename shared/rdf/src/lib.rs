@@ -18,7 +18,6 @@ pub mod query;
 pub mod rdfxml;
 pub mod scan;
 pub mod shacl;
-pub mod sorted;
 pub mod stream;
 mod syntax_error;
 pub mod tolerant;

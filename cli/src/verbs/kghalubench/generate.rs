@@ -46,8 +46,7 @@ pub(super) struct Arguments {
     /// What the graph is, in words, for the provenance of the pack. Default: the name of the file, or the address.
     #[arg(long, value_name = "TEXT")]
     source: Option<String>,
-    /// Where answers of an endpoint are kept, so that nothing is asked twice, also after an interruption, and what a large document
-    /// is sorted into.
+    /// Where answers of an endpoint are kept, so that nothing is asked twice, also after an interruption.
     #[arg(long, default_value = "halu-cache", value_name = "DIR")]
     cache: PathBuf,
     /// Seconds that an endpoint may take for one answer.
@@ -140,7 +139,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 /// error.
 fn as_exit_code(error: Unfillable) -> anyhow::Error {
     match error {
-        Unfillable::Graph(GraphError::Endpoint(_) | GraphError::Index(_)) => error.into(),
+        Unfillable::Graph(GraphError::Endpoint(_)) => error.into(),
         error => Exit::usage(error),
     }
 }

@@ -32,7 +32,7 @@ impl FromStr for GraphInput {
 }
 
 impl GraphInput {
-    /// Reads the graph. What an endpoint answers, and what a large document is sorted into, is kept in the folder `cache`.
+    /// Reads the graph. What an endpoint answers is kept in the folder `cache`.
     pub fn open(
         &self,
         mapping: Option<&Path>,
@@ -50,7 +50,7 @@ impl GraphInput {
                 Ok(Box::new(Endpoint::new(client, read_mapping(mapping)?)))
             }
             (Self::Document(path), Some(mapping)) => {
-                Ok(Box::new(document::open(path, read_mapping(mapping)?, cache)?))
+                Ok(Box::new(document::open(path, read_mapping(mapping)?)?))
             }
         }
     }

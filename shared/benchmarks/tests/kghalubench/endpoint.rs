@@ -1,7 +1,4 @@
-//! The queries of an [`Endpoint`], answered by a SPARQL engine: what comes back is what a dump of the same graph says, whether it
-//! lies in memory or in a sorted file.
-
-use std::fs::File;
+//! The queries of an [`Endpoint`], answered by a SPARQL engine: what comes back is what a dump of the same graph says.
 
 use benchmarks::kinds::kghalubench::draw::assessment::{Assessment, Recipe, draw_all};
 use benchmarks::kinds::kghalubench::draw::graph::KnowledgeGraph;
@@ -12,9 +9,8 @@ use benchmarks::kinds::kghalubench::draw::{
 use harness::invented_graph::{MAPPING, turtle};
 use harness::sparql_endpoint::SparqlEngine;
 use harness::wikidata_graph::{self, WikidataShape};
-use rdf::sorted::{SortedTriples, SortedWriter};
-use rdf::stream::{StreamFormat, read_triples};
-use rdf::{Graph, NamedOrBlankNode, RdfFormat};
+use rdf::stream::StreamFormat;
+use rdf::{Graph, QueryGraph, RdfFormat};
 
 /// An engine in place of a server, that cuts long lists as some endpoints do.
 struct Cutting {
@@ -62,20 +58,12 @@ fn shaped(has_statistics: bool) -> String {
     String::from_utf8(text).unwrap()
 }
 
-/// A document sorted into a file.
-fn sorted(document: &str, format: StreamFormat, mapping: Mapping) -> Dump {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("sorted");
-    let mut writer = SortedWriter::new(folder.path());
-    read_triples(&mut document.as_bytes(), format, &mut |subject, property, object| match subject {
-        NamedOrBlankNode::NamedNode(subject) => writer.add(subject.as_str(), property.as_str(), object),
-        NamedOrBlankNode::BlankNode(_) => Ok(()),
-    })
-    .unwrap();
-    writer.finish(&mut File::create(&path).unwrap()).unwrap();
+/// A document that is read triple by triple.
+fn streamed(document: &str, format: StreamFormat, mapping: Mapping) -> Dump {
+    let graph = QueryGraph::read(&mut document.as_bytes(), format).unwrap();
     let mut hash = DocumentHash::new(document.len() as u64);
     hash.update(document.as_bytes());
-    Dump::open(SortedTriples::open(&path).unwrap(), hash, mapping).unwrap()
+    Dump::new(graph, hash, mapping).unwrap()
 }
 
 fn questions(graph: &mut dyn KnowledgeGraph) -> Vec<Question> {
@@ -100,12 +88,12 @@ fn an_endpoint_and_a_dump_of_one_graph_agree() {
 }
 
 #[test]
-fn memory_file_and_endpoint_draw_the_same_questions() {
+fn a_whole_document_a_streamed_one_and_an_endpoint_draw_the_same_questions() {
     // Among them are items of two types, dates that nobody knows, labels in two languages.
     for has_statistics in [true, false] {
         let text = shaped(has_statistics);
         let mut memory = Dump::parse(text.as_bytes(), RdfFormat::NTriples, wikidata()).unwrap();
-        let mut file = sorted(&text, StreamFormat::Lines, wikidata());
+        let mut file = streamed(&text, StreamFormat::Lines, wikidata());
         assert_eq!(file.snapshot(), memory.snapshot());
         let expected = questions(&mut memory);
         assert_eq!(questions(&mut file), expected);
@@ -177,7 +165,7 @@ fn long_literals_and_blank_nodes_are_no_questions() {
     let mut memory = Dump::parse(text.as_bytes(), RdfFormat::Turtle, mapping.clone()).unwrap();
     let recipe = Recipe { questions: 20, ..Recipe::default() };
     let drawn = draw_all(&mut memory, recipe, 1).unwrap();
-    let mut file = sorted(&text, StreamFormat::Terse, mapping.clone());
+    let mut file = streamed(&text, StreamFormat::Terse, mapping.clone());
     assert_eq!(draw_all(&mut file, recipe, 1).unwrap(), drawn);
     let mut engine = Cutting::new(&text, RdfFormat::Turtle);
     let listed = draw_all(&mut Endpoint::new(&mut engine, mapping), recipe, 1).unwrap();

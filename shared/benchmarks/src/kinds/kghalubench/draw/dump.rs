@@ -1,11 +1,8 @@
-//! A knowledge graph from an RDF document, whose statements lie in a sorted file.
+//! A knowledge graph from an RDF document, which is held in memory.
 
-use std::collections::BTreeSet;
-use std::fs::File;
 use std::sync::Arc;
 
-use rdf::sorted::{SortedError, SortedTriples, SortedWriter};
-use rdf::{Graph, NamedOrBlankNode, RdfFormat};
+use rdf::{Graph, QueryGraph, RdfFormat, Term};
 use sha2::{Digest, Sha256};
 
 use crate::kinds::kghalubench::draw::graph::{Candidate, Entity, GraphError, KnowledgeGraph, TypeCount};
@@ -18,58 +15,45 @@ use crate::kinds::kghalubench::draw::statements::{Mentioned, Statements, iri, is
 pub struct Dump {
     snapshot: String,
     mapping: Arc<Mapping>,
-    store: SortedTriples,
+    graph: QueryGraph,
     roster: Roster,
 }
 
 impl Dump {
-    /// Sorts a small document into a file that nobody sees.
+    /// Reads a document that fits into memory as a whole.
     ///
     /// # Errors
-    /// It is no RDF in that format, or has no entity of a valid type, or there is no room for the file.
+    /// It is no RDF in that format, or has no entity of a valid type.
     pub fn parse(bytes: &[u8], format: RdfFormat, mapping: Mapping) -> Result<Self, GraphError> {
-        let graph = Graph::parse_bytes(bytes, format, None)?;
-        let folder = tempfile::tempdir().map_err(SortedError::Io)?;
-        let path = folder.path().join("triples");
-        let mut writer = SortedWriter::new(folder.path());
-        for triple in &graph {
-            if let NamedOrBlankNode::NamedNode(subject) = &triple.subject {
-                let added = writer.add(subject.as_str(), triple.predicate.as_str(), &triple.object);
-                added.map_err(SortedError::Io)?;
-            }
-        }
-        let written = File::create(&path).and_then(|mut file| writer.finish(&mut file));
-        written.map_err(SortedError::Io)?;
+        let graph = QueryGraph::from_graph(&Graph::parse_bytes(bytes, format, None)?);
         let mut document = DocumentHash::new(bytes.len() as u64);
         document.update(bytes);
-        Self::open(SortedTriples::open(&path)?, document, mapping)
+        Self::new(graph, document, mapping)
     }
 
-    /// Takes a document whose triples were sorted into a file.
+    /// Takes a document that was read. Entities are ordered by IRI, so the order of the document does not matter.
     ///
     /// # Errors
-    /// The file cannot be read, or the document has no entity of a valid type.
-    pub fn open(
-        mut store: SortedTriples,
-        document: DocumentHash,
-        mapping: Mapping,
-    ) -> Result<Self, GraphError> {
+    /// It has no entity of a valid type.
+    pub fn new(graph: QueryGraph, document: DocumentHash, mapping: Mapping) -> Result<Self, GraphError> {
         let snapshot = document.with(&mapping);
+        let name_of = |number: u32| iri(graph.term(number));
+        let with = |property: &str| {
+            let number = graph.number_of_iri(property);
+            number.into_iter().flat_map(|number| graph.matching(None, Some(number), None))
+        };
+        let mapping = mapping
+            .with_statistics(|property| Ok(with(property).any(|[subject, ..]| name_of(subject).is_some())))?;
+        let typed = with(&mapping.type_property)
+            .filter_map(|[subject, _, object]| Some((name_of(subject)?, name_of(object)?, subject)));
+        let mut typed: Vec<(&str, &str, u32)> = typed.collect();
+        typed.sort_unstable();
         let mut builder = RosterBuilder::default();
-        let mut used = BTreeSet::new();
-        store.visit(&mut |place, subject, property, object| {
-            if property == mapping.type_property {
-                let named = object.strip_prefix('<').and_then(|iri| iri.strip_suffix('>'));
-                if let Some(type_id) = named {
-                    builder.add(place, subject, type_id);
-                }
-            } else if let Some((_, named)) = mapping.statistics.iter().find(|(_, named)| *named == property) {
-                used.insert(named.clone());
-            }
-        })?;
-        let mapping = mapping.with_statistics(|property| Ok(used.contains(property)))?;
+        for (entity, type_id, number) in typed {
+            builder.add(number, entity, type_id);
+        }
         let roster = builder.finish(|id| {
-            let labels = store.of(id, Some(&[&mapping.label]))?;
+            let labels = statements_of(&graph, id, Some(&[&mapping.label]));
             Ok(is_valid_type(&mapping, id, labels.iter().map(|(_, label)| label)))
         })?;
         if roster.is_empty() {
@@ -81,11 +65,11 @@ impl Dump {
                 mapping.type_property
             )));
         }
-        Ok(Self { snapshot, mapping: Arc::new(mapping), store, roster })
+        Ok(Self { snapshot, mapping: Arc::new(mapping), graph, roster })
     }
 
     /// The type of an entity that counts, of its statements.
-    fn type_of(&self, statements: &[(String, rdf::Term)]) -> Option<String> {
+    fn type_of(&self, statements: &[(String, Term)]) -> Option<String> {
         let types = statements.iter().filter(|(property, _)| *property == self.mapping.type_property);
         self.roster.valid.rarest(types.filter_map(|(_, object)| iri(object))).map(str::to_owned)
     }
@@ -107,14 +91,15 @@ impl KnowledgeGraph for Dump {
     fn draw(&mut self, seed: u64, size: usize) -> Result<Vec<Candidate>, GraphError> {
         let Some(numbered) = &self.mapping.numbered else {
             let drawn = self.roster.draw(seed, size).into_iter();
-            let candidate = |(place, type_id): (u64, &str)| {
-                Ok(Candidate { id: self.store.subject_at(place)?, type_id: type_id.to_owned() })
+            let candidate = |(place, type_id): (u32, &str)| {
+                let id = iri(self.graph.term(place)).unwrap_or_default();
+                Candidate { id: id.to_owned(), type_id: type_id.to_owned() }
             };
-            return drawn.map(candidate).collect();
+            return Ok(drawn.map(candidate).collect());
         };
         let mut candidates = Vec::with_capacity(size);
         for id in drawn_numbers(numbered, seed, size) {
-            let types = self.store.of(&id, Some(&[&self.mapping.type_property]))?;
+            let types = statements_of(&self.graph, &id, Some(&[&self.mapping.type_property]));
             if let Some(type_id) = self.type_of(&types) {
                 candidates.push(Candidate { id, type_id });
             }
@@ -126,7 +111,7 @@ impl KnowledgeGraph for Dump {
     }
 
     fn entity(&mut self, id: &str) -> Result<Option<Entity>, GraphError> {
-        let own = self.store.of(id, None)?;
+        let own = statements_of(&self.graph, id, None);
         let Some(type_id) = self.type_of(&own) else { return Ok(None) };
         let mut statements = Statements::new(Arc::clone(&self.mapping));
         for (property, object) in own {
@@ -137,12 +122,26 @@ impl KnowledgeGraph for Dump {
         for mentioned in named.union(&relations).filter(|mentioned| *mentioned != id) {
             let kind = kind.filter(|_| relations.contains(mentioned));
             let only: Vec<&str> = kind.into_iter().chain([self.mapping.label.as_str()]).collect();
-            for (property, object) in self.store.of(mentioned, Some(&only))? {
+            for (property, object) in statements_of(&self.graph, mentioned, Some(&only)) {
                 statements.add(mentioned, &property, object);
             }
         }
         Ok(statements.entity(id, &type_id))
     }
+}
+
+/// The statements about a subject, property and object: all, or those with one of these properties. They are sorted, so that equal
+/// graphs say the same.
+fn statements_of(graph: &QueryGraph, subject: &str, only: Option<&[&str]>) -> Vec<(String, Term)> {
+    let Some(subject) = graph.number_of_iri(subject) else { return Vec::new() };
+    let rows = graph.matching(Some(subject), None, None);
+    let mut statements: Vec<(String, Term)> = rows
+        .filter_map(|[_, property, object]| Some((iri(graph.term(property))?, graph.term(object))))
+        .filter(|(property, _)| only.is_none_or(|only| only.contains(property)))
+        .map(|(property, object)| (property.to_owned(), object.clone()))
+        .collect();
+    statements.sort_by_cached_key(|(property, object)| (property.clone(), object.to_string()));
+    statements
 }
 
 /// Identifies a document by its length and its bytes.
@@ -158,11 +157,6 @@ impl DocumentHash {
     /// Takes the next bytes.
     pub fn update(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
-    }
-
-    /// In hexadecimal digits.
-    pub fn name(&self) -> String {
-        domain::text::hex(self.0.clone().finalize())
     }
 
     /// With the mapping, because another one gives other questions.

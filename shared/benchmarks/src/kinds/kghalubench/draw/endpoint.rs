@@ -167,7 +167,7 @@ impl<S: Select> Endpoint<S> {
                 ids.push(entity);
             }
             if let Some(last) = ids.last() {
-                builder.add(ids.len() as u64 - 1, last, &type_id);
+                builder.add(ids.len() as u32 - 1, last, &type_id);
             }
         }
         // No others were listed.
@@ -305,7 +305,7 @@ impl<S: Select> KnowledgeGraph for Endpoint<S> {
             Some(numbered) => self.draw_numbered(&numbered, seed, size)?,
             None => {
                 let list = self.entities()?;
-                let candidate = |(place, type_id): (u64, &str)| {
+                let candidate = |(place, type_id): (u32, &str)| {
                     let id = list.ids.get(usize::try_from(place).ok()?)?.clone();
                     Some(Candidate { id, type_id: type_id.to_owned() })
                 };

@@ -42,9 +42,6 @@ pub enum GraphError {
     /// The graph has nothing that the mapping describes.
     #[error("the knowledge graph has no entity of a valid type: {0}")]
     Empty(String),
-    /// The file that a document was sorted into cannot be used.
-    #[error("the index of the knowledge graph: {0}")]
-    Index(#[from] rdf::sorted::SortedError),
     /// A remote source did not answer as it should.
     #[error("the knowledge graph's endpoint: {0}")]
     Endpoint(String),

@@ -37,14 +37,14 @@ impl ValidTypes {
 pub(crate) struct RosterBuilder {
     numbers: BTreeMap<String, u32>,
     /// Where an entity is for its source, and where its types end in `types`.
-    entities: Vec<(u64, usize)>,
+    entities: Vec<(u32, usize)>,
     types: Vec<u32>,
     last: String,
 }
 
 impl RosterBuilder {
     /// Adds a type of an entity. Entities come in the order of their IRIs, all types of one behind each other.
-    pub(crate) fn add(&mut self, place: u64, entity: &str, type_id: &str) {
+    pub(crate) fn add(&mut self, place: u32, entity: &str, type_id: &str) {
         let number = match self.numbers.get(type_id) {
             Some(number) => *number,
             None => {
@@ -114,7 +114,7 @@ pub(crate) struct Roster {
     ids: Vec<String>,
     counts: Vec<u64>,
     /// Where an entity is for its source, and the number of its type.
-    entities: Vec<(u64, u32)>,
+    entities: Vec<(u32, u32)>,
     /// Entities of any type.
     all: usize,
 }
@@ -139,7 +139,7 @@ impl Roster {
     }
 
     /// Draws entities: where each is, and its type. The same seed gives the same ones; one may come twice.
-    pub(crate) fn draw(&self, seed: u64, size: usize) -> Vec<(u64, &str)> {
+    pub(crate) fn draw(&self, seed: u64, size: usize) -> Vec<(u32, &str)> {
         let mut random = SplitMix64::new(seed);
         let mut draw = || {
             let place = random.next_u64() % self.entities.len().max(1) as u64;
