@@ -58,4 +58,4 @@ pub use segment_id::SegmentId;
 pub use synced::SegmentEnd;
 pub use verify::{VerifyReport, verify};
 pub use winner::{WinnerIndex, WinnerRank};
-pub use writer::{LogOptions, LogWriter};
+pub use writer::{LogOmission, LogOptions, LogWriter};

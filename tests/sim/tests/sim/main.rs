@@ -28,6 +28,7 @@ use tempfile::TempDir;
 
 use fleet::{COORDINATORS, FleetInTurn, WORKERS};
 use queue::testing::Omission;
+use results::log::LogOmission;
 use stores::Omitted;
 use world::{Trace, World};
 
@@ -250,8 +251,12 @@ fn no_order_of_things_breaks_a_promise() {
 /// That no promise is broken says little unless broken ones are found: each sentence of the protocol, left out, is missed.
 #[test]
 fn every_sentence_of_the_protocol_is_missed_when_it_is_left_out() {
-    let sentences =
-        [Omitted::Redis(Omission::RoundNumbers), Omitted::Redis(Omission::Epochs), Omitted::ClaimChecks];
+    let sentences = [
+        Omitted::Redis(Omission::RoundNumbers),
+        Omitted::Redis(Omission::Epochs),
+        Omitted::Log(LogOmission::ClaimChecks),
+        Omitted::Log(LogOmission::Ends),
+    ];
     let mut unmissed = Vec::new();
     for omitted in sentences {
         let broken = |seed| Some((seed, simulate(seed, Some(omitted)).broken.into_iter().next()?));

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use queue::testing::{Omission, RedisLine};
 use queue::{LeaderFence, MemoryStore, QueueStore};
-use results::log::LogOptions;
+use results::log::{LogOmission, LogOptions};
 use results::sink::{Interposed, SinkError};
 
 use crate::Trouble;
@@ -23,8 +23,7 @@ const HANGS_FOR_MS: u64 = 8_000;
 /// A sentence of the protocol that is left out, to see that what it promises is missed then.
 #[derive(Clone, Copy, Debug)]
 pub enum Omitted {
-    /// Whoever writes a log checks that nobody has claimed a later epoch.
-    ClaimChecks,
+    Log(LogOmission),
     Redis(Omission),
 }
 
@@ -33,14 +32,14 @@ impl Omitted {
     pub fn is_missed_in(self) -> Trouble {
         match self {
             Self::Redis(Omission::RoundNumbers) => Trouble::RedisIsSetBack,
-            Self::ClaimChecks | Self::Redis(Omission::Epochs) => Trouble::LeaderStandsStill,
+            Self::Log(_) | Self::Redis(Omission::Epochs) => Trouble::LeaderStandsStill,
         }
     }
 
     pub fn of_redis(self) -> Option<Omission> {
         match self {
             Self::Redis(omission) => Some(omission),
-            Self::ClaimChecks => None,
+            Self::Log(_) => None,
         }
     }
 }
@@ -142,7 +141,11 @@ impl Interposed for SinkInTurn {
     }
 
     fn log_options(&self, options: LogOptions) -> LogOptions {
-        LogOptions { checks_claim: !matches!(self.omits, Some(Omitted::ClaimChecks)), ..options }
+        let omits = match self.omits {
+            Some(Omitted::Log(omission)) => Some(omission),
+            _ => None,
+        };
+        LogOptions { omits, ..options }
     }
 
     fn after(&self) -> BoxFuture<'_, ()> {
