@@ -15,7 +15,7 @@ use crate::health::Uptime;
 use crate::plan::planned::Planned;
 use crate::records::events::{RunEvent, RunStateFile};
 use crate::records::packs::Packs;
-use crate::records::run::{FoldedRecord, Run};
+use crate::records::run::Run;
 use crate::records::store::{ListedState, Store};
 
 /// Maximum number of runs that stay loaded after they are over, because somebody may view them again.
@@ -242,13 +242,17 @@ fn read_log(run: &Run, log: &Path) -> Result<()> {
     let mut position = run.read_to.lock().unwrap_or_else(PoisonError::into_inner);
     let reader = LogReader::<Summary>::from(log, run.cipher.as_ref(), *position);
     let mut reader = reader.map_err(internal)?;
-    let mut records = Vec::new();
+    let mut records: Vec<(EntryLocation, Box<Summary>)> = Vec::new();
+    let take_in = |records: &mut Vec<(EntryLocation, Box<Summary>)>| {
+        run.fold(records.iter().map(|(location, summary)| (*location, &**summary)), None, |_, _, _| {});
+        records.clear();
+    };
     for item in reader.by_ref() {
         match item.map_err(internal)? {
             LogItem::Record { location, record } => {
-                records.push(FoldedRecord { location, summary: *record });
+                records.push((location, record));
                 if records.len() >= RECORDS_AT_ONCE {
-                    run.fold(std::mem::take(&mut records), None, |_, _, _| {});
+                    take_in(&mut records);
                 }
             }
             LogItem::Event { location, json } => match serde_json::from_str(&json) {
@@ -263,7 +267,7 @@ fn read_log(run: &Run, log: &Path) -> Result<()> {
             }
         }
     }
-    run.fold(records, None, |_, _, _| {});
+    take_in(&mut records);
     *position = Some(reader.position());
     Ok(())
 }

@@ -125,12 +125,6 @@ struct Table {
     retries: Retries,
 }
 
-/// A record of the log.
-pub(crate) struct FoldedRecord {
-    pub location: EntryLocation,
-    pub summary: Summary,
-}
-
 /// Maximum valid generation. Redis counts exactly up to 2^53, and no run comes near this.
 const GENERATION_MAX: u64 = 1 << 52;
 
@@ -408,8 +402,7 @@ impl Run {
     }
 
     /// The row of a record; `None` if its dialogue is not planned.
-    fn row(&self, record: &FoldedRecord) -> Option<(Slot, DialogueRow)> {
-        let FoldedRecord { location, summary } = record;
+    fn row(&self, location: EntryLocation, summary: &Summary) -> Option<(Slot, DialogueRow)> {
         let slot = self.layout.slot_of(&summary.key)?;
         let (_, task, _) = self.layout.place(slot);
         // Scores may lack their headline, which is no zero.
@@ -417,25 +410,25 @@ impl Run {
             OutcomeSummary::Scored(scores) => Ok(self.tasks[task].class.headline_of(scores)),
             OutcomeSummary::Unscored { cause, .. } | OutcomeSummary::Failed { cause, .. } => Err(*cause),
         };
-        Some((slot, DialogueRow { location: *location, outcome }))
+        Some((slot, DialogueRow { location, outcome }))
     }
 
     /// Adds durable records, and passes those that count now to `counted`. `now` is given if they contribute to the rate; records
     /// already in the log do not.
-    pub(crate) fn fold(
+    pub(crate) fn fold<'a>(
         &self,
-        records: Vec<FoldedRecord>,
+        records: impl IntoIterator<Item = (EntryLocation, &'a Summary)>,
         now: Option<Duration>,
         mut counted: impl FnMut(Slot, DialogueRow, &Summary),
     ) {
         let mut guard = self.lock_table();
         let table = &mut *guard;
-        for record in records {
+        for (location, summary) in records {
             // An invalid generation says nothing about the queue; the record itself counts as for every reader.
-            let generation = Some(record.summary.attempt.generation).filter(|given| *given <= GENERATION_MAX);
+            let generation = Some(summary.attempt.generation).filter(|given| *given <= GENERATION_MAX);
             table.aggregate.note_generation(generation.unwrap_or_default());
-            let Some((slot, row)) = self.row(&record) else { continue };
-            let (summary, used) = (&record.summary, record.summary.usage());
+            let Some((slot, row)) = self.row(location, summary) else { continue };
+            let used = summary.usage();
             let (model, ..) = self.layout.place(slot);
             if let Some(spending) = &mut table.spending {
                 spending.add(&summary.attempt.id, model, &used);

@@ -29,7 +29,7 @@ use crate::records::events::{RunEvent, RunStateFile};
 use crate::records::lag::Lag;
 use crate::records::loaded::LoadedRuns;
 use crate::records::log_handle::{Checked, WritableLog};
-use crate::records::run::{FoldedRecord, Run};
+use crate::records::run::Run;
 use crate::records::store::Store;
 
 /// The unit in which space for records is counted.
@@ -320,14 +320,12 @@ impl RecordLogs {
             let appended = log.commit_batch(lines).await;
             metrics::appended(appending.elapsed(), appended.is_ok());
             let places = self.health.note_sink(appended.map_err(|error| of_log(&error, broken)))?;
-            let found = fresh.iter().zip(places);
-            let found =
-                found.map(|(item, location)| FoldedRecord { location, summary: item.summary.clone() });
+            let found = fresh.iter().zip(places).map(|(item, location)| (location, &item.summary));
             let again: Vec<Slot> = run.table(|table| {
                 fresh.iter().map(|item| item.slot).filter(|slot| table.get(*slot).is_some()).collect()
             });
             let mut superseded = 0;
-            run.fold(found.collect(), Some(self.clock.now()), |slot, row, summary| {
+            run.fold(found, Some(self.clock.now()), |slot, row, summary| {
                 superseded += u64::from(again.contains(&slot));
                 let (model, task, _) = run.layout.place(slot);
                 let (model, task) = (&run.models[model].label, &run.plan.tasks[task].label);
@@ -370,7 +368,7 @@ fn check(
     caller: &Caller,
 ) -> std::result::Result<(Slot, Summary, Arc<str>), String> {
     envelope::check_raw(&delivery.json).map_err(|error| error.to_string())?;
-    let record: Record = serde_json::from_str(&delivery.json)
+    let record = Record::from_json(&delivery.json)
         .map_err(|error| format!("the record of {} cannot be read: {error}", delivery.key))?;
     let head = Summary::of(&record);
     if head.key != delivery.key {
