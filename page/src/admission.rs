@@ -4,7 +4,7 @@
 //! to the coordinator (`--page-url`). Without identities, only this machine is served, and only under a loopback name: any
 //! other name that resolves to this machine (DNS rebinding) is refused. A request that a proxy passed on under any other name
 //! seems to come from this machine and does not: it is refused if a header of the proxy shows this. Under that address the audit
-//! log names whom the proxy says that it asks for, and the proxy itself. What is refused here is counted in the audit log.
+//! log names whom the proxy says that it asks for, and the proxy itself. What is refused here is logged in the same way.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -13,9 +13,9 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use coordinator::audit::Deed;
 use domain::caller::{Caller, CallerRole};
 use proto::server::Peer;
+use service_kit::telemetry;
 use url::Url;
 
 use crate::render::frame::login_page;
@@ -90,20 +90,19 @@ const FOREIGN_FORM: &str = "this form comes from another site";
 type Admitted = (VisitorConnection, Option<Visitor>);
 
 fn admit(site: &Site, request: &Request) -> Result<Admitted, Box<Response>> {
-    let audit = site.coordinator.audit();
     let refused = |reason: &str| Box::new((StatusCode::FORBIDDEN, format!("{reason}\n")).into_response());
     let peer = request.extensions().get::<Peer>();
     let connection = connection(site, peer, request.headers()).map_err(|reason| {
         let client = peer.map(|peer| peer.address.ip().to_canonical());
         let unserved = VisitorConnection { secure: false, origin: String::new(), client, proxy: None };
-        audit.refused(unserved.deed("", "refused", reason));
+        telemetry::refused("", &unserved.from(), reason);
         refused(reason)
     })?;
     let visitor = visitor(site, request.headers(), &connection);
     let is_safe = matches!(*request.method(), Method::GET | Method::HEAD);
     if !is_safe && !comes_from_here(request.headers(), &connection) {
         let who = visitor.as_ref().map(|visitor| visitor.caller.name()).unwrap_or_default();
-        audit.refused(connection.deed(who, "refused", FOREIGN_FORM));
+        telemetry::refused(who, &connection.from(), FOREIGN_FORM);
         return Err(refused(FOREIGN_FORM));
     }
     if visitor.is_none() && !is_open(request.uri().path()) {
@@ -279,14 +278,14 @@ pub(crate) struct VisitorConnection {
 }
 
 impl VisitorConnection {
-    /// What somebody tries or does on this page, for the audit log. The proxy is named, too: what it says of its client, a
-    /// stranger may say as well who reaches the port without it.
-    pub(crate) fn deed(&self, who: &str, act: &str, about: &str) -> Deed {
+    /// The machine that somebody comes from, for logs. The proxy is named, too: what it says of its client, a stranger may say
+    /// as well who reaches the port without it.
+    pub(crate) fn from(&self) -> String {
         let mut from = self.client.map(|client| client.to_string()).unwrap_or_default();
         if let Some(proxy) = self.proxy {
             from += &format!(" via {proxy}");
         }
-        Deed { who: who.to_owned(), from, act: act.to_owned(), about: about.to_owned() }
+        from
     }
 }
 

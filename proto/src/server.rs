@@ -15,7 +15,6 @@ mod tls;
 mod work;
 
 use std::future::Future;
-use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -67,24 +66,6 @@ pub trait Serve: Send + Sync + 'static {
 
     /// The interface for this person or tool.
     fn control(&self, caller: &Caller) -> Arc<dyn Control>;
-
-    /// Hears of a call that is let in. Must not wait.
-    fn heard(&self, _caller: &Caller) {}
-
-    /// Hears of a call that is refused. Must not wait.
-    fn refused(&self, _refusal: &RefusedCall<'_>) {}
-}
-
-/// A call that was refused at the door.
-#[derive(Clone, Copy, Debug)]
-pub struct RefusedCall<'a> {
-    /// The identity that lacks the role; none if the caller is unknown.
-    pub who: Option<&'a str>,
-    /// The caller's machine.
-    pub from: Option<IpAddr>,
-    /// The name of the call, such as `list_runs`.
-    pub call: &'a str,
-    pub why: &'a str,
 }
 
 /// A coordinator that is the same for every caller.

@@ -3,12 +3,11 @@
 //! [`Place`] is the one or the other, by its [`PlaceOptions`] and by the `login` of the user: `here` shows a folder as a coordinator
 //! shows a fleet, and `names` resolves abbreviated names in both. What a verb reads is [`opened`] from either, or from an archive:
 //! `fetch` copies records of a fleet, and `folders` reads runs in a folder. `local` is a coordinator in this process, `disk` says
-//! what records take and whether there is room for more, `live` what is under way in the process that writes them, `audit_dir`
-//! reads audit logs, `queue_login` is the password of Redis. `packs` opens packs with their passwords, `task_files` compiles those
+//! what records take and whether there is room for more, `live` what is under way in the process that writes them,
+//! `queue_login` is the password of Redis. `packs` opens packs with their passwords, `task_files` compiles those
 //! of task files, `disclosure` decides how their texts may be written; `targets` lists what a configuration contacts, `trust` checks
 //! that its user agreed to that. `kubernetes` is the namespace of a pod. `completing` offers names for the line that is typed.
 
-pub mod audit_dir;
 pub mod completing;
 pub mod disclosure;
 pub mod disk;

@@ -1,4 +1,4 @@
-//! What callers do and read, noted in the audit log before it happens.
+//! What callers do and read, noted in the audit log before it happens; what they are refused, in the log of the process.
 
 use std::fmt::Display;
 
@@ -6,20 +6,16 @@ use domain::caller::CallerRole;
 use domain::control::ExportItem;
 use domain::{ErrorCode, RunId, ServiceError};
 use results::RunManifest;
+use service_kit::telemetry::refused;
 
 use crate::access::{Access, redact};
 use crate::audit::{AuditError, Deed};
 use crate::errors::{Result, internal};
 
 impl Access {
-    /// What the caller does, as the audit log names it.
-    pub(super) fn deed(&self, act: &str, about: impl Display) -> Deed {
-        Deed {
-            who: self.caller.name().to_owned(),
-            from: self.caller.from().map(|from| from.to_string()).unwrap_or_default(),
-            act: act.to_owned(),
-            about: about.to_string(),
-        }
+    /// The caller's machine; empty where it is unknown.
+    fn from(&self) -> String {
+        self.caller.from().map(|from| from.to_string()).unwrap_or_default()
     }
 
     /// Notes an act that is about to be done.
@@ -27,7 +23,9 @@ impl Access {
     /// # Errors
     /// It cannot be noted, and must not be done.
     pub(super) async fn does(&self, act: &str, about: impl Display) -> Result<()> {
-        self.audit.act(self.deed(act, about)).await.map_err(unnoted)
+        let who = self.caller.name().to_owned();
+        let deed = Deed { who, from: self.from(), act: act.to_owned(), about: about.to_string() };
+        self.audit.act(deed).await.map_err(unnoted)
     }
 
     /// Notes that the caller is about to read protected texts.
@@ -35,12 +33,12 @@ impl Access {
     /// # Errors
     /// It cannot be noted, and they must not be shown.
     pub(super) async fn reads(&self, about: impl Display) -> Result<()> {
-        self.audit.repeated_act(self.deed("read", about)).await.map_err(unnoted)
+        self.does("read", about).await
     }
 
-    /// Counts an attempt at something that the caller may not do.
+    /// Logs an attempt at something that the caller may not do.
     pub fn was_refused(&self, what: &str) {
-        self.audit.refused(self.deed("refused", what));
+        refused(self.caller.name(), &self.from(), what);
     }
 
     /// Notes that the caller is shown what a view [for many](crate::Coordinator::view_for_many) holds of a run.

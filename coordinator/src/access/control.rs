@@ -53,10 +53,15 @@ impl Control for Access {
 
     fn watch<'a>(&'a self, name: &'a RunId) -> Feed<'a, BenchmarkView> {
         let views = self.parts.views.watch(name);
-        // Queue and sink may be found not to belong together meanwhile.
-        Box::pin(views.then(move |view| async move {
-            self.serves()?;
-            self.shown(view?).await
+        // Who watches looks once, from the first words on.
+        Box::pin(stream::unfold((views, false), move |(mut views, mut looks)| async move {
+            let view = views.next().await?;
+            // Queue and sink may be found not to belong together meanwhile.
+            let shown = match self.serves().and(view) {
+                Ok(view) => self.shown_to(view, &mut looks).await,
+                Err(error) => Err(error),
+            };
+            Some((shown, (views, looks)))
         }))
     }
 

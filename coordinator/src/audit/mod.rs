@@ -1,55 +1,46 @@
-//! The audit log: who did what at a coordinator, in files that outlive the runs they are about.
+//! The audit log: who did what at a coordinator, in a file that outlives the runs it is about.
 //!
-//! An act is written and synced before it is done; one that cannot be written is not done. Calls, and refused attempts at
-//! them, stand in files of their own, so that a flood of them never pushes out an act. Of what repeats itself, the first
-//! of a while is written.
+//! An act is appended and synced before it is done; one that cannot be written is not done. Refused attempts are in the log of
+//! the process only ([`service_kit::telemetry::refused`]), so that a flood of them never pushes out an act.
 
 mod read;
-mod series;
 
-use std::collections::HashMap;
-use std::io;
-use std::mem;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use domain::text::one_line;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 pub use self::read::{AuditReading, read_all};
-use self::series::{FILE_BYTES_MAX, Series};
+
+/// The file that acts are appended to.
+const FILE: &str = "acts.jsonl";
+
+/// The file before it.
+const EARLIER_FILE: &str = "acts-earlier.jsonl";
+
+/// Size in bytes beyond which a file becomes the earlier one, and the earlier one goes.
+const FILE_BYTES_MAX: u64 = 64 << 20;
 
 /// Longest text of a line in bytes; names are shorter, and what a stranger sends is cut.
 const TEXT_BYTES_MAX: usize = 300;
 
-/// Time for which an act that repeats itself is not written again.
-const ACT_AGAIN: Duration = Duration::from_secs(600);
-
-/// Time for which equal refusals are not.
-const REFUSAL_AGAIN: Duration = Duration::from_secs(60);
-
-/// Time for which calls of an identity from one machine are not.
-const CALL_AGAIN: Duration = Duration::from_secs(3_600);
-
-/// Different deeds that are remembered. What comes beyond them is one deed of many.
-const DEEDS_MAX: usize = 1_024;
-
-/// Who does what is beyond [`DEEDS_MAX`].
-const OTHERS: &str = "others";
-
 /// Who did what, without the time.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deed {
-    /// Name of the identity; empty if it is unknown.
+    /// Name of the identity.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub who: String,
     /// Address of its machine, without port; empty for acts of the coordinator's own machine.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub from: String,
-    /// What was done, in one word, such as `remove` or `refused`.
+    /// What was done, in one word, such as `remove`.
     pub act: String,
-    /// What it was done to, and why where that is known: a run, a worker, a call.
+    /// What it was done to: a run, a worker, a pack.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub about: String,
 }
@@ -63,13 +54,10 @@ pub struct AuditEntry {
 }
 
 impl Deed {
-    /// The same with texts of bounded length.
+    /// The same with texts of bounded length that steer nobody's terminal.
     fn bounded(mut self) -> Self {
         for text in [&mut self.who, &mut self.from, &mut self.act, &mut self.about] {
-            if text.len() > TEXT_BYTES_MAX {
-                let end = (0..=TEXT_BYTES_MAX).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-                text.truncate(end);
-            }
+            *text = one_line(text, TEXT_BYTES_MAX);
         }
         self
     }
@@ -96,17 +84,13 @@ pub struct AuditError {
 
 /// The audit log of a coordinator. Clones share it; one made by [`none`](Self::none) notes nothing.
 #[derive(Clone, Debug, Default)]
-pub struct AuditLog(Option<Arc<AuditFiles>>);
+pub struct AuditLog(Option<Arc<AuditFolder>>);
 
 #[derive(Debug)]
-struct AuditFiles {
+struct AuditFolder {
     folder: PathBuf,
-    acts: Mutex<Series>,
-    calls: Mutex<Series>,
-    /// Lines of calls that nobody has written yet.
-    called: Mutex<Vec<u8>>,
-    /// Until when a deed that repeats itself is not written again.
-    lately: Mutex<HashMap<Deed, Instant>>,
+    /// Held while a line is appended.
+    appending: Mutex<()>,
 }
 
 impl AuditLog {
@@ -115,15 +99,14 @@ impl AuditLog {
         Self(None)
     }
 
-    /// Goes on with the files in a folder, which is created if needed, for its owner alone.
+    /// Goes on with the file in a folder, which is created if needed, for its owner alone.
     ///
     /// # Errors
-    /// The folder or a file cannot be written.
+    /// The folder or the file cannot be written.
     pub fn open(folder: &Path) -> io::Result<Self> {
-        let open = |name| Ok::<_, io::Error>(Mutex::new(Series::open(folder, name, FILE_BYTES_MAX)?));
-        let (acts, calls) = (open("acts")?, open("calls")?);
-        let (called, lately) = (Mutex::default(), Mutex::default());
-        Ok(Self(Some(Arc::new(AuditFiles { folder: folder.to_owned(), acts, calls, called, lately }))))
+        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        open_file(&folder.join(FILE))?;
+        Ok(Self(Some(Arc::new(AuditFolder { folder: folder.to_owned(), appending: Mutex::default() }))))
     }
 
     /// Notes an act. It is on the disk when this returns, and may be done then.
@@ -131,112 +114,51 @@ impl AuditLog {
     /// # Errors
     /// It is not on the disk.
     pub async fn act(&self, deed: Deed) -> Result<(), AuditError> {
-        self.write(move |files| lock(&files.acts).append(&deed.bounded().line())).await
-    }
-
-    /// The same for an act that repeats itself, such as looking at the same run again and again, of which the first of ten
-    /// minutes is noted.
-    ///
-    /// # Errors
-    /// It is not on the disk.
-    pub async fn repeated_act(&self, deed: Deed) -> Result<(), AuditError> {
-        let Some(files) = &self.0 else { return Ok(()) };
-        let deed = deed.bounded();
-        if files.is_noted(&deed) {
-            return Ok(());
-        }
-        self.act(deed.clone()).await?;
-        files.note(deed, ACT_AGAIN);
-        Ok(())
-    }
-
-    /// Notes a refused attempt, soon.
-    pub fn refused(&self, deed: Deed) {
-        self.call(deed, REFUSAL_AGAIN);
-    }
-
-    /// Notes a call of a known identity, soon.
-    pub fn called(&self, deed: Deed) {
-        self.call(deed, CALL_AGAIN);
-    }
-
-    /// Writes the calls that are to be written soon, before the process ends.
-    ///
-    /// # Errors
-    /// They are not on the disk.
-    pub async fn flush(&self) -> Result<(), AuditError> {
-        self.write(AuditFiles::write_calls).await
-    }
-
-    fn call(&self, deed: Deed, again: Duration) {
-        let Some(files) = &self.0 else { return };
-        if let Some(deed) = files.note(deed.bounded(), again) {
-            lock(&files.called).extend(deed.line());
-            let files = Arc::clone(files);
-            tokio::task::spawn_blocking(move || {
-                if let Err(error) = files.write_calls() {
-                    tracing::error!(%error, "the audit log cannot be written");
-                }
-            });
-        }
-    }
-
-    async fn write(
-        &self,
-        write: impl FnOnce(&AuditFiles) -> io::Result<()> + Send + 'static,
-    ) -> Result<(), AuditError> {
-        let Some(files) = &self.0 else { return Ok(()) };
-        let writes = Arc::clone(files);
-        let written = tokio::task::spawn_blocking(move || write(&writes)).await;
-        let unwritable = |why: String| {
-            tracing::error!(why, "the audit log cannot be written");
-            AuditError { folder: files.folder.clone(), why }
-        };
-        match written {
-            Ok(written) => written.map_err(|error| unwritable(error.to_string())),
-            Err(error) => Err(unwritable(error.to_string())),
-        }
+        let Some(audit) = &self.0 else { return Ok(()) };
+        let writes = Arc::clone(audit);
+        let appended = tokio::task::spawn_blocking(move || {
+            let _alone = writes.appending.lock().unwrap_or_else(PoisonError::into_inner);
+            append(&writes.folder, deed.bounded().line(), FILE_BYTES_MAX)
+        });
+        appended.await.unwrap_or_else(|panicked| Err(panicked.into())).map_err(|error| {
+            tracing::error!(%error, "the audit log cannot be written");
+            AuditError { folder: audit.folder.clone(), why: error.to_string() }
+        })
     }
 }
 
-impl AuditFiles {
-    fn write_calls(&self) -> io::Result<()> {
-        // Whoever has the file first takes what there is by then.
-        let mut calls = lock(&self.calls);
-        let lines = mem::take(&mut *lock(&self.called));
-        if lines.is_empty() { Ok(()) } else { calls.append(&lines) }
+/// Appends a line to the file in a folder and syncs it. After an error it does not count.
+fn append(folder: &Path, line: Vec<u8>, file_bytes_max: u64) -> io::Result<()> {
+    let path = folder.join(FILE);
+    let mut file = open_file(&path)?;
+    let mut bytes = file.metadata()?.len();
+    if bytes > 0 && bytes + line.len() as u64 > file_bytes_max {
+        fs::rename(&path, folder.join(EARLIER_FILE))?;
+        file = open_file(&path)?;
+        bytes = 0;
     }
-
-    /// Whether a deed was noted so lately that it is not written again.
-    fn is_noted(&self, deed: &Deed) -> bool {
-        lock(&self.lately).get(deed).is_some_and(|until| Instant::now() < *until)
+    let mut last = [b'\n'];
+    match bytes.checked_sub(1) {
+        None => File::open(folder)?.sync_all()?,
+        Some(at) => file.read_exact_at(&mut last, at)?,
     }
-
-    /// Remembers a deed for a while. Returns what to write of it; `None` if it is remembered already.
-    fn note(&self, mut deed: Deed, again: Duration) -> Option<Deed> {
-        let (mut lately, now) = (lock(&self.lately), Instant::now());
-        if !lately.contains_key(&deed) && lately.len() >= DEEDS_MAX {
-            lately.retain(|_, until| now < *until);
-            if lately.len() >= DEEDS_MAX {
-                deed = Deed { act: deed.act, who: OTHERS.to_owned(), ..Deed::default() };
-            }
-        }
-        let is_noted = lately.get(&deed).is_some_and(|until| now < *until);
-        if is_noted {
-            return None;
-        }
-        lately.insert(deed.clone(), now + again);
-        Some(deed)
+    // A process that was killed may have left half a line. It gets no other half.
+    let line = if last == *b"\n" { line } else { [b"\n", &line[..]].concat() };
+    let written = file.write_all(&line).and_then(|()| file.sync_data());
+    if written.is_err() {
+        // What cannot be taken back is half a line, or an act that was not done.
+        let _ = file.set_len(bytes);
     }
+    written
 }
 
-fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
+fn open_file(path: &Path) -> io::Result<File> {
+    OpenOptions::new().create(true).read(true).append(true).mode(0o600).open(path)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::*;
 
@@ -244,58 +166,54 @@ mod tests {
         Deed { who: who.to_owned(), act: act.to_owned(), about: about.to_owned(), ..Deed::default() }
     }
 
-    fn said(folder: &Path) -> Vec<(String, String)> {
-        let entries = read_all(folder).unwrap().entries;
-        entries.into_iter().map(|entry| (entry.deed.who, entry.deed.act)).collect()
-    }
-
-    fn line(who: &str, act: &str) -> (String, String) {
-        (who.to_owned(), act.to_owned())
+    fn acts(folder: &Path) -> Vec<String> {
+        read_all(folder).unwrap().entries.into_iter().map(|entry| entry.deed.act).collect()
     }
 
     #[test]
     fn a_line_names_what_is_known_and_no_more() {
-        let long = Deed { act: "refused".to_owned(), about: "ü".repeat(TEXT_BYTES_MAX), ..Deed::default() };
+        let long = Deed { act: "submit".to_owned(), about: "ü".repeat(TEXT_BYTES_MAX), ..Deed::default() };
         let deed = long.bounded();
-        assert_eq!(deed.about.len(), TEXT_BYTES_MAX);
+        assert!(deed.about.len() <= TEXT_BYTES_MAX && deed.about.ends_with('…'), "{deed:?}");
         let entry = AuditEntry { at: "2026-01-02T03:04:05Z".parse().unwrap(), deed };
         let line = serde_json::to_string(&entry).unwrap();
-        assert!(line.starts_with(r#"{"at":"2026-01-02T03:04:05Z","act":"refused","about":"ü"#), "{line}");
+        assert!(line.starts_with(r#"{"at":"2026-01-02T03:04:05Z","act":"submit","about":"ü"#), "{line}");
         assert_eq!(serde_json::from_str::<AuditEntry>(&line).unwrap(), entry);
     }
 
-    #[tokio::test]
-    async fn an_act_is_on_the_disk_before_it_is_done() {
+    #[test]
+    fn files_are_bounded_in_number_and_size_and_private() {
         let folder = tempfile::tempdir().unwrap();
-        let log = AuditLog::open(folder.path()).unwrap();
-        log.act(deed("alice", "remove", "run")).await.unwrap();
-        assert_eq!(said(folder.path()), [line("alice", "remove")]);
-        for _ in 0..10 {
-            log.repeated_act(deed("alice", "read", "run")).await.unwrap();
-            assert_eq!(said(folder.path())[1..], [line("alice", "read")]);
+        for number in 0..1_000 {
+            append(folder.path(), format!("{number:09}\n").into_bytes(), 100).unwrap();
         }
-        log.repeated_act(deed("alice", "read", "another run")).await.unwrap();
-        assert_eq!(said(folder.path()).len(), 3);
+        let mut files: Vec<_> =
+            fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+        files.sort();
+        assert_eq!(files, [folder.path().join(EARLIER_FILE), folder.path().join(FILE)]);
+        for path in &files {
+            assert!(fs::metadata(path).unwrap().len() <= 100);
+            assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o600);
+        }
+        assert_eq!(fs::read_to_string(&files[1]).unwrap().lines().last(), Some("000000999"));
+        let home = folder.path().join("audit");
+        AuditLog::open(&home).unwrap();
+        assert_eq!(fs::metadata(home).unwrap().permissions().mode() & 0o777, 0o700);
     }
 
     #[tokio::test]
-    async fn a_flood_of_refusals_is_one_line_and_pushes_out_no_act() {
+    async fn an_act_is_on_the_disk_before_it_is_done_and_half_a_line_gets_no_other_half() {
         let folder = tempfile::tempdir().unwrap();
-        let log = AuditLog::open(folder.path()).unwrap();
-        log.act(deed("alice", "remove", "run")).await.unwrap();
-        let lines = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap().lines().count();
-        for _ in 0..100_000 {
-            log.refused(deed("", "refused", "get_run"));
+        for act in ["submit", "remove"] {
+            AuditLog::open(folder.path()).unwrap().act(deed("alice", act, "run")).await.unwrap();
         }
-        log.flush().await.unwrap();
-        assert_eq!((lines("acts-00000001.jsonl"), lines("calls-00000001.jsonl")), (1, 1));
-        // What is remembered is bounded, however many different ones there are.
-        for number in 0..10 * DEEDS_MAX {
-            log.refused(deed("", "refused", &number.to_string()));
-        }
-        log.flush().await.unwrap();
-        assert_eq!(lines("calls-00000001.jsonl"), DEEDS_MAX + 1);
-        assert_eq!(said(folder.path()).last(), Some(&line(OTHERS, "refused")));
+        assert_eq!(acts(folder.path()), ["submit", "remove"]);
+        let path = folder.path().join(FILE);
+        let whole = fs::read_to_string(&path).unwrap();
+        fs::write(&path, &whole[..whole.len() - 5]).unwrap();
+        AuditLog::open(folder.path()).unwrap().act(deed("alice", "pause", "run")).await.unwrap();
+        assert_eq!(acts(folder.path()), ["submit", "pause"]);
+        assert_eq!(read_all(folder.path()).unwrap().broken, 1);
     }
 
     #[tokio::test]
@@ -305,13 +223,13 @@ mod tests {
             return;
         }
         let folder = tempfile::tempdir().unwrap();
-        std::os::unix::fs::symlink("/dev/full", folder.path().join("acts-00000001.jsonl")).unwrap();
+        symlink("/dev/full", folder.path().join(FILE)).unwrap();
         let log = AuditLog::open(folder.path()).unwrap();
-        let read = || log.repeated_act(deed("alice", "read", "run"));
-        let refused = read().await.unwrap_err().to_string();
+        let remove = || log.act(deed("alice", "remove", "run"));
+        let refused = remove().await.unwrap_err().to_string();
         assert!(refused.contains("nothing was done") && refused.contains("No space left"), "{refused}");
-        fs::remove_file(folder.path().join("acts-00000001.jsonl")).unwrap();
-        read().await.unwrap();
-        assert_eq!(said(folder.path()), [line("alice", "read")], "it was tried again, where there is room");
+        fs::remove_file(folder.path().join(FILE)).unwrap();
+        remove().await.unwrap();
+        assert_eq!(acts(folder.path()), ["remove"], "it was tried again, where there is room");
     }
 }

@@ -6,8 +6,10 @@ use axum::Extension;
 use axum::extract::{Query, State};
 use axum::http::{HeaderName, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
+use coordinator::audit::Deed;
 use domain::caller::CallerRole;
 use serde::Deserialize;
+use service_kit::telemetry;
 
 use super::Fields;
 use crate::admission::{Visitor, VisitorConnection, cookie_name};
@@ -38,14 +40,13 @@ pub(super) async fn login(
         return Redirect::to(next).into_response();
     }
     let refused = |status: StatusCode, why: &str| (status, login_page(next, Some(why))).into_response();
-    let audit = site.coordinator.audit();
-    let deed = |who: &str, act: &str| connection.deed(who, act, "the live page");
+    let (from, about) = (connection.from(), "the live page");
     let Ok(caller) = site.identities.of_token(fields.get("token").trim()) else {
-        audit.refused(deed("", "refused"));
+        telemetry::refused("", &from, about);
         return refused(StatusCode::UNAUTHORIZED, "This token is unknown.");
     };
     if !caller.has(CallerRole::Reader) && !caller.has(CallerRole::Operator) {
-        audit.refused(deed(caller.name(), "refused"));
+        telemetry::refused(caller.name(), &from, about);
         return refused(
             StatusCode::FORBIDDEN,
             "This token is for workers or a conductor; the page needs the role reader or operator.",
@@ -54,7 +55,9 @@ pub(super) async fn login(
     let (Ok(name), Ok(form_token)) = (random_token(), random_token()) else {
         return refused(StatusCode::SERVICE_UNAVAILABLE, "The system gives no random numbers.");
     };
-    if let Err(error) = audit.act(deed(caller.name(), "login")).await {
+    let deed =
+        Deed { who: caller.name().to_owned(), from, act: "login".to_owned(), about: about.to_owned() };
+    if let Err(error) = site.coordinator.audit().act(deed).await {
         return refused(StatusCode::SERVICE_UNAVAILABLE, &error.to_string());
     }
     site.sessions().begin(&name, form_token, caller, site.now());

@@ -13,6 +13,7 @@ use axum::response::{IntoResponse as _, Response};
 use domain::caller::{Caller, CallerRole};
 use domain::{ErrorCode, ServiceError};
 use http_body::{Frame, SizeHint};
+use service_kit::telemetry::refused;
 use tokio::time::Instant;
 use tonic::Status;
 
@@ -21,14 +22,14 @@ use super::budget::{Budgeted, Received};
 use super::identity::{AUTHORIZATION, BEARER, Identities};
 use super::incoming::Peer;
 use super::line::OpenCall;
-use super::{RefusedCall, Serve};
+use super::Serve;
 use crate::api::problem::Problem;
 use crate::status::to_status;
 
 /// Numbers calls.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
-/// The name of what is for readers beside the calls, in the audit log.
+/// The name of what is for readers beside the calls, in the log.
 const METRICS: &str = "metrics";
 
 /// What the calls of a server share.
@@ -43,6 +44,14 @@ pub(super) struct Refusal {
     pub error: ServiceError,
     /// None if the caller is unknown.
     pub who: Option<Caller>,
+}
+
+impl Refusal {
+    fn log(&self, peer: Option<&Peer>, call: &str) {
+        let who = self.who.as_ref().map(Caller::name).unwrap_or_default();
+        let from = peer.map(|peer| peer.address.ip().to_canonical().to_string()).unwrap_or_default();
+        refused(who, &from, &format!("{call}: {}", self.error.message));
+    }
 }
 
 impl Door {
@@ -73,29 +82,19 @@ impl Door {
             }
             None => caller,
         };
-        self.services.heard(&caller);
+        tracing::debug!(who = caller.name(), from = caller.from().map(tracing::field::display), call, "called");
         Ok(caller)
     }
 
-    /// Tells of a call over HTTP that is not let in, and answers it.
+    /// Logs a call over HTTP that is not let in, and answers it.
     pub(super) fn refuse(&self, refusal: &Refusal, peer: Option<&Peer>, call: &str) -> Response {
-        self.tell(refusal, peer, call);
+        refusal.log(peer, call);
         // Where nobody has to say who calls, a token would change nothing.
         if refusal.who.is_some() || self.identities.is_anyone() {
             Problem::from(&refusal.error).into_response()
         } else {
             Problem::unauthenticated(&refusal.error)
         }
-    }
-
-    /// Tells of a call that is not let in.
-    fn tell(&self, refusal: &Refusal, peer: Option<&Peer>, call: &str) {
-        self.services.refused(&RefusedCall {
-            who: refusal.who.as_ref().map(Caller::name),
-            from: peer.map(|peer| peer.address.ip().to_canonical()),
-            call,
-            why: &refusal.error.message,
-        });
     }
 }
 
@@ -110,7 +109,7 @@ pub(super) async fn guard_grpc(State(door): State<Arc<Door>>, mut request: Reque
     let caller = match door.admit(request.headers(), peer.as_ref(), roles, call) {
         Ok(caller) => caller,
         Err(refusal) => {
-            door.tell(&refusal, peer.as_ref(), call);
+            refusal.log(peer.as_ref(), call);
             let code = match refusal.who {
                 None => tonic::Code::Unauthenticated,
                 Some(_) => tonic::Code::PermissionDenied,

@@ -6,7 +6,8 @@
 
 use std::fmt::{self, Debug, Write};
 use std::io::IsTerminal as _;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 use domain::text::steers;
 use tracing::field::Field;
@@ -69,6 +70,27 @@ where
         LogFormat::Text => lines.with_ansi(colours).fmt_fields(format::debug_fn(field).delimited(" ")).into(),
         // Fields beside the message, not below it: collectors index the first level.
         LogFormat::Json => lines.json().flatten_event(true).map_event_format(EscapedJson).into(),
+    }
+}
+
+/// Refused attempts of a minute that are logged at `info`. Those beyond them are logged at `debug`, so that a flood fills no disk.
+const REFUSALS_PER_MINUTE: u32 = 100;
+
+/// Logs an attempt that was refused: whose it was (empty if that is unknown), from which machine, and at what.
+pub fn refused(who: &str, from: &str, what: &str) {
+    static LOGGED: Mutex<Option<(Instant, u32)>> = Mutex::new(None);
+    let now = Instant::now();
+    let is_one_of_few = {
+        let mut logged = LOGGED.lock().unwrap_or_else(PoisonError::into_inner);
+        let minute = logged.filter(|(began, _)| now.duration_since(*began) < Duration::from_secs(60));
+        let (began, count) = minute.unwrap_or((now, 0));
+        *logged = Some((began, count.saturating_add(1)));
+        count < REFUSALS_PER_MINUTE
+    };
+    if is_one_of_few {
+        tracing::info!(who, from, what, "refused");
+    } else {
+        tracing::debug!(who, from, what, "refused");
     }
 }
 
@@ -160,6 +182,15 @@ mod tests {
             tracing::info!(run = "r", "a worker came");
             tracing::debug!("details");
         })
+    }
+
+    #[test]
+    fn a_flood_of_refusals_is_logged_in_part() {
+        let logged = logging(LogFormat::Text, None, false, || {
+            (0..100_000).for_each(|_| refused("bob", "127.0.0.1", "cancel_run"));
+        });
+        assert!(logged.contains(r#"refused who="bob" from="127.0.0.1" what="cancel_run""#), "{logged}");
+        assert!(logged.lines().count() <= 2 * REFUSALS_PER_MINUTE as usize, "a minute may have begun meanwhile");
     }
 
     #[test]

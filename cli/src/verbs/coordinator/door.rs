@@ -1,7 +1,7 @@
 //! Access to a coordinator: certificates and identities, reloaded when they change; and the refusal to start without
 //! them.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -13,7 +13,7 @@ use domain::caller::Caller;
 use domain::control::Control;
 use domain::exchange::WorkExchange;
 use jiff::Timestamp;
-use proto::server::{Identities, IdentityChange, RefusedCall, Security, Serve, ServerTls};
+use proto::server::{Identities, IdentityChange, Security, Serve, ServerTls};
 
 use crate::kit::exit_code::{Exit, usage};
 use crate::kit::whole_file;
@@ -111,8 +111,8 @@ impl Door {
             let Ok((now, changes)) = looked.await else { return };
             seen = now;
             for IdentityChange { name, what } in changes {
-                let noted = audit.act(deed(&name, None, &format!("identity {what}"), "")).await;
-                if let Err(error) = noted {
+                let act = format!("identity {what}");
+                if let Err(error) = audit.act(Deed { who: name.clone(), act, ..Deed::default() }).await {
                     // Rights that were taken away are gone all the same.
                     tracing::error!(%error, name, what, "a change of identities is not in the audit log");
                 }
@@ -212,21 +212,6 @@ impl Serve for ServedCoordinator {
     fn control(&self, caller: &Caller) -> Arc<dyn Control> {
         self.0.access(caller)
     }
-
-    fn heard(&self, caller: &Caller) {
-        self.0.audit().called(deed(caller.name(), caller.from(), "call", ""));
-    }
-
-    fn refused(&self, refusal: &RefusedCall<'_>) {
-        let RefusedCall { who, from, call, why } = *refusal;
-        let about = if call.is_empty() { why.to_owned() } else { format!("{call}: {why}") };
-        self.0.audit().refused(deed(who.unwrap_or_default(), from, "refused", &about));
-    }
-}
-
-fn deed(who: &str, from: Option<IpAddr>, act: &str, about: &str) -> Deed {
-    let from = from.map(|from| from.to_string()).unwrap_or_default();
-    Deed { who: who.to_owned(), from, act: act.to_owned(), about: about.to_owned() }
 }
 
 #[cfg(test)]

@@ -213,9 +213,6 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         if let Some(scraped) = scraped {
             scraped.await?;
         }
-        if let Err(error) = audit.flush().await {
-            tracing::error!(%error, "the last calls are not in the audit log");
-        }
         Ok(code)
     })
 }

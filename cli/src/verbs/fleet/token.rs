@@ -1,6 +1,5 @@
 //! `kgfleet fleet token`: the identities in a file that coordinators read, and their tokens.
 
-use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -18,7 +17,6 @@ use crate::kit::exit_code::{Exit, ExitCode, usage};
 use crate::kit::output::{Table, printable};
 use crate::kit::screen::Screen;
 use crate::kit::whole_file;
-use crate::place::audit_dir::AuditDirs;
 
 /// Create, list and revoke the tokens of a cluster.
 #[derive(Debug, clap::Args)]
@@ -74,16 +72,11 @@ struct IdentityFile {
     tokens: PathBuf,
 }
 
-/// List identities: their roles, when their rights end, and when they last called.
-///
-/// When an identity last called stands in the audit logs of coordinators (--audit-dir), to the hour. Without them it is
-/// left out.
+/// List identities: their roles, and when their rights end.
 #[derive(Debug, clap::Args)]
 struct List {
     #[command(flatten)]
     file: IdentityFile,
-    #[command(flatten)]
-    audit: AuditDirs,
     /// Print JSON lines.
     #[arg(long)]
     json: bool,
@@ -216,27 +209,18 @@ fn take_rights(Revoke { name, file }: &Revoke) -> anyhow::Result<()> {
 
 fn show(list: &List) -> anyhow::Result<()> {
     let identities = list.file.list()?;
-    let mut last_calls: BTreeMap<String, Timestamp> = BTreeMap::new();
-    let found = list.audit.read()?;
-    let calls = found.iter().flat_map(|reading| &reading.entries).filter(|entry| entry.deed.act != "refused");
-    for entry in calls {
-        let last = last_calls.entry(entry.deed.who.clone()).or_insert(entry.at);
-        *last = entry.at.max(*last);
-    }
     let mut out = io::stdout().lock();
-    let mut table = Table::default().left(["name", "roles", "workers"]).right(["open dialogues"]).left([
-        "rights",
-        "expires",
-        "last call",
-    ]);
+    let mut table = Table::default()
+        .left(["name", "roles", "workers"])
+        .right(["open dialogues"])
+        .left(["rights", "expires"]);
     let now = Timestamp::now();
     for identity in &identities {
-        let last_call = last_calls.get(&identity.name);
         let roles: Vec<&str> = identity.roles.iter().map(|role| role.as_str()).collect();
         if list.json {
             let line = serde_json::json!({
                 "name": identity.name, "roles": roles, "workers": identity.workers,
-                "expires": identity.expires, "revoked": identity.revoked, "last_call": last_call,
+                "expires": identity.expires, "revoked": identity.revoked,
                 "open_dialogues": identity.open_dialogues,
             });
             writeln!(out, "{line}")?;
@@ -249,16 +233,10 @@ fn show(list: &List) -> anyhow::Result<()> {
             identity.open_dialogues.map(|open| open.to_string()).unwrap_or_default(),
             state(identity, now),
             identity.expires.map(seen).unwrap_or_default(),
-            last_call.copied().map(seen).unwrap_or_default(),
         ]);
     }
     if !list.json {
         Screen::here().table(&table, &mut out)?;
-    }
-    if found.is_none() {
-        eprintln!(
-            "when they last called is not known: no audit log of a coordinator is here, see --audit-dir"
-        );
     }
     Ok(())
 }

@@ -11,23 +11,29 @@ use crate::harness::{Cluster, NT_TASK, Server, free_port};
 
 #[test]
 fn a_worker_and_a_watcher_go_on_with_the_tokens_that_replace_theirs() {
-    let Some(guarded) = Guarded::start() else { return };
-    let cluster = &guarded.cluster;
+    let Some(cluster) = Cluster::start() else { return };
+    let (port, tokens) = (free_port(), cluster.data.write("tokens.toml", "").to_str().unwrap().to_owned());
+    let arguments = cluster.coordinator_arguments(port, &["--tokens", &tokens]);
+    // So that the log says who watches.
+    let mut command = cluster.data.command(&arguments);
+    let coordinator = cluster.coordinator_by(command.env("KGFLEET_LOG", "info,proto::server::guard=debug"), port);
+    let mut guarded = Guarded { cluster, coordinator, tokens };
     let reader = guarded.token("bob", &["--role", "reader"]);
     let pool = guarded.token("pool", &["--role", "worker"]);
     let operator = guarded.token("alice", &["--role", "operator"]);
     let server = Server::start();
-    let configuration = cluster.configuration(&[NT_TASK], 2);
+    let configuration = guarded.cluster.configuration(&[NT_TASK], 2);
     let submitted = guarded.known(&operator, &["submit", configuration.to_str().unwrap()]).expect(0);
     let run = submitted.stdout.trim().to_owned();
     guarded.with(&operator, &["pause", &run]).expect(0);
+    let cluster = &guarded.cluster;
     let mut worker =
         cluster.worker_with("w", guarded.coordinator.port, &server.url(), &["--token-file", &pool]);
     worker.until_it_says("registered");
     let url = guarded.coordinator.url();
     let watching = ["status", "--follow", &run, "--fleet", &url, "--token-file", &reader, "--json"];
     let watcher = cluster.data.start(&watching);
-    while cluster.data.kgfleet(&["fleet", "audit", "--who", "bob", "--json"]).stdout.is_empty() {}
+    guarded.coordinator.process.until_it_says("called who=\"bob\"");
 
     // The coordinators know the new tokens first, and the old ones no more.
     let mut known = fs::read_to_string(&guarded.tokens).unwrap();
