@@ -19,7 +19,6 @@ use tonic::{Request, Response, Status, Streaming};
 pub use self::api::ApiClient;
 use self::choice::Choice;
 pub use self::connect::{ClientConfig, Reread};
-use self::records::RecordLane;
 use crate::status::from_status;
 use crate::version;
 use crate::wire::work_service_client::WorkServiceClient;
@@ -46,7 +45,6 @@ impl Interceptor for Introduction {
 pub struct Client {
     line: Line,
     work: WorkServiceClient<Wire>,
-    records: Arc<RecordLane>,
 }
 
 impl Client {
@@ -61,8 +59,7 @@ impl Client {
         let limit = crate::limits::MESSAGE_BYTES;
         let work =
             WorkServiceClient::new(wire).max_decoding_message_size(limit).max_encoding_message_size(limit);
-        let records = Arc::new(RecordLane::new(line.clone(), work.clone()));
-        Ok(Self { line, work, records })
+        Ok(Self { line, work })
     }
 }
 

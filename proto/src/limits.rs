@@ -30,13 +30,6 @@ pub const SENT_PACKS: usize = 2;
 /// at most 1 MiB, or one longer record.
 pub const DELIVERY_BYTES: usize = MESSAGE_BYTES - (1 << 10);
 
-/// Maximum number of unanswered batches per client; further calls wait. The outbox of a worker keeps fewer in flight.
-pub const BATCHES_IN_FLIGHT: usize = 64;
-
-/// Batches of one stream that a server stores concurrently. More would not make a disk faster; fewer would sync for
-/// one batch at a time.
-pub const BATCHES_STORED_AT_ONCE: usize = 16;
-
 /// Size of a pack chunk in bytes.
 pub const PACK_CHUNK_BYTES: usize = 1 << 20;
 

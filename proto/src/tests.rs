@@ -8,8 +8,8 @@ use domain::exchange::{
     RunMaterial, TaskUse,
 };
 use domain::{
-    About, Connector, DialogueKey, ErrorCode, FailureCause, InstanceId, ModelSpec, RequestSettings, RunId,
-    Sampling, ServiceError, TaskLabel,
+    About, Connector, DialogueKey, FailureCause, InstanceId, ModelSpec, RequestSettings, RunId,
+    Sampling, TaskLabel,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -182,13 +182,6 @@ proptest! {
         let arrived = over_the_wire(&convert::receipts_to_wire(receipts.clone()));
         prop_assert!(convert::receipts_from_wire(arrived.clone(), receipts.len() + 1).is_err());
         prop_assert_eq!(convert::receipts_from_wire(arrived, receipts.len()).unwrap(), receipts);
-    }
-
-    #[test]
-    fn errors_of_batches(code in proptest::sample::select(ErrorCode::ALL.to_vec()), message in words()) {
-        let error = ServiceError { code, message };
-        let arrived = over_the_wire(&wire::BatchError::from(error.clone()));
-        prop_assert_eq!(ServiceError::try_from(arrived).unwrap(), error);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use domain::exchange::{
 };
 use domain::{InstanceId, RunId, WorkerId};
 
-use super::Client;
+use super::{Client, records};
 use crate::convert::{refuse_answer, wait_from_wire};
 use crate::limits::{CALL_TIMEOUT, LONG_CALL_TIMEOUT, LONG_POLL, LONG_POLL_MARGIN};
 use crate::pack::Assembly;
@@ -31,7 +31,7 @@ impl WorkExchange for Client {
     }
 
     async fn deliver(&self, deliveries: Vec<Delivery>) -> Reply<Vec<Receipt>> {
-        self.records.deliver(deliveries).await
+        records::deliver(self, deliveries).await
     }
 
     async fn run_material(&self, run: &RunId) -> Reply<RunMaterial> {

@@ -6,7 +6,7 @@ use domain::exchange::{
     Calls, Delivery, Grant, LeaseId, ModelCalls, ModelLimit, NameTaken, NotAsked, Orders, Outlook, Parking,
     Registered, Registration, Retries, TaskUse, Until, WorkerPhase, WorkerStatus,
 };
-use domain::{About, Connector, DialogueKey, ErrorCode, FailureCause, ServiceError};
+use domain::{About, Connector, DialogueKey, FailureCause};
 
 use super::ConversionError;
 use super::on_wire::{OnWire, given, present};
@@ -18,8 +18,6 @@ numbered! {
     WorkerPhase => WorkerPhase { Loading, Serving, Idle, Ending }
 
     Outlook => Outlook { Unknown, Work, Surplus, Held, Later, Done }
-
-    ErrorCode => ErrorCode { Invalid, NotFound, Conflict, Incompatible, Denied, Full, Unavailable, Internal }
 
     FailureCause => FailureCause {
         Connection, Timeout, Overloaded, RateLimited, QuotaExhausted, Server, Aborted, Unauthorized, ModelNotFound,
@@ -69,9 +67,6 @@ mirrored! {
     TaskUse => TaskUse { label, pack_label }
 
     About => About { pipeline: given, stage: given, model, number }
-
-    // Why a batch was refused. Errors of whole calls are in `status`.
-    ServiceError => BatchError { code, message }
 }
 
 required_message! {

@@ -210,35 +210,8 @@ pub struct Delivery {
 /// Records sent together: at most 1 MiB, unless one record alone is longer.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct DeliveryBatch {
-    /// The sender's number of the batch, unique within the stream; the outcome repeats it.
-    #[prost(uint64, tag = "1")]
-    pub sequence: u64,
-    /// The records.
-    #[prost(message, repeated, tag = "2")]
+    #[prost(message, repeated, tag = "1")]
     pub deliveries: ::prost::alloc::vec::Vec<Delivery>,
-}
-/// The outcome of a batch.
-#[derive(Clone, PartialEq, ::prost::Message)]
-pub struct BatchOutcome {
-    /// The number of the batch.
-    #[prost(uint64, tag = "1")]
-    pub sequence: u64,
-    /// Required.
-    #[prost(oneof = "batch_outcome::Outcome", tags = "2, 3")]
-    pub outcome: ::core::option::Option<batch_outcome::Outcome>,
-}
-/// Nested message and enum types in `BatchOutcome`.
-pub mod batch_outcome {
-    /// Required.
-    #[derive(Clone, PartialEq, ::prost::Oneof)]
-    pub enum Outcome {
-        /// The batch was processed: one receipt per record.
-        #[prost(message, tag = "2")]
-        Receipts(super::Receipts),
-        /// The whole batch was refused; the stream continues.
-        #[prost(message, tag = "3")]
-        Error(super::BatchError),
-    }
 }
 /// One receipt per record of a batch, in the same order.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -255,16 +228,6 @@ pub struct Receipt {
     /// Why it cannot be stored now, because of its run: the worker keeps it and sends it again.
     #[prost(string, optional, tag = "2")]
     pub later: ::core::option::Option<::prost::alloc::string::String>,
-}
-/// Why a batch was refused.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct BatchError {
-    /// Required.
-    #[prost(enumeration = "ErrorCode", tag = "1")]
-    pub code: i32,
-    /// For people.
-    #[prost(string, tag = "2")]
-    pub message: ::prost::alloc::string::String,
 }
 /// What a worker needs to know about a run.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -642,63 +605,6 @@ impl FailureCause {
         }
     }
 }
-/// What a caller can do about an error. Errors of calls carry it as metadata, `kgfleet-error-code`; errors inside
-/// messages carry it as this number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
-#[repr(i32)]
-pub enum ErrorCode {
-    Unspecified = 0,
-    /// The input breaks a rule: the same call fails again.
-    Invalid = 1,
-    /// No run, pack, worker or unit of this name.
-    NotFound = 2,
-    /// It exists, but in a state that forbids the call.
-    Conflict = 3,
-    /// The two sides speak different versions of the protocol.
-    Incompatible = 4,
-    /// The caller is not allowed to do this.
-    Denied = 5,
-    /// A limit is reached; there may be room later.
-    Full = 6,
-    /// The other side, or something it depends on, is unavailable; the call may have been carried out.
-    Unavailable = 7,
-    /// A bug or damaged data.
-    Internal = 8,
-}
-impl ErrorCode {
-    /// String value of the enum field names used in the ProtoBuf definition.
-    ///
-    /// The values are not transformed in any way and thus are considered stable
-    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
-    pub fn as_str_name(&self) -> &'static str {
-        match self {
-            Self::Unspecified => "ERROR_CODE_UNSPECIFIED",
-            Self::Invalid => "ERROR_CODE_INVALID",
-            Self::NotFound => "ERROR_CODE_NOT_FOUND",
-            Self::Conflict => "ERROR_CODE_CONFLICT",
-            Self::Incompatible => "ERROR_CODE_INCOMPATIBLE",
-            Self::Denied => "ERROR_CODE_DENIED",
-            Self::Full => "ERROR_CODE_FULL",
-            Self::Unavailable => "ERROR_CODE_UNAVAILABLE",
-            Self::Internal => "ERROR_CODE_INTERNAL",
-        }
-    }
-    /// Creates an enum from field names used in the ProtoBuf definition.
-    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
-        match value {
-            "ERROR_CODE_UNSPECIFIED" => Some(Self::Unspecified),
-            "ERROR_CODE_INVALID" => Some(Self::Invalid),
-            "ERROR_CODE_NOT_FOUND" => Some(Self::NotFound),
-            "ERROR_CODE_CONFLICT" => Some(Self::Conflict),
-            "ERROR_CODE_INCOMPATIBLE" => Some(Self::Incompatible),
-            "ERROR_CODE_DENIED" => Some(Self::Denied),
-            "ERROR_CODE_FULL" => Some(Self::Full),
-            "ERROR_CODE_UNAVAILABLE" => Some(Self::Unavailable),
-            "ERROR_CODE_INTERNAL" => Some(Self::Internal),
-            _ => None,
-        }
-    }
-}
 /// What a worker is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
@@ -968,15 +874,11 @@ pub mod work_service_client {
                 .insert(GrpcMethod::new("kgfleet.v1.WorkService", "Exchange"));
             self.inner.unary(req, path, codec).await
         }
-        /// Stores records. Every batch is answered by one outcome, in the order of the batches; several batches may be in
-        /// flight. When the stream ends, batches without an outcome must be sent again.
+        /// Stores records that are sent together. Several calls may be in flight; a batch whose call fails must be sent again.
         pub async fn deliver_records(
             &mut self,
-            request: impl tonic::IntoStreamingRequest<Message = super::DeliveryBatch>,
-        ) -> std::result::Result<
-            tonic::Response<tonic::codec::Streaming<super::BatchOutcome>>,
-            tonic::Status,
-        > {
+            request: impl tonic::IntoRequest<super::DeliveryBatch>,
+        ) -> std::result::Result<tonic::Response<super::Receipts>, tonic::Status> {
             self.inner
                 .ready()
                 .await
@@ -989,10 +891,10 @@ pub mod work_service_client {
             let path = http::uri::PathAndQuery::from_static(
                 "/kgfleet.v1.WorkService/DeliverRecords",
             );
-            let mut req = request.into_streaming_request();
+            let mut req = request.into_request();
             req.extensions_mut()
                 .insert(GrpcMethod::new("kgfleet.v1.WorkService", "DeliverRecords"));
-            self.inner.streaming(req, path, codec).await
+            self.inner.unary(req, path, codec).await
         }
         /// What a worker needs to know about a run.
         pub async fn get_run_material(
@@ -1111,21 +1013,11 @@ pub mod work_service_server {
             &self,
             request: tonic::Request<super::Report>,
         ) -> std::result::Result<tonic::Response<super::Orders>, tonic::Status>;
-        /// Server streaming response type for the DeliverRecords method.
-        type DeliverRecordsStream: tonic::codegen::tokio_stream::Stream<
-                Item = std::result::Result<super::BatchOutcome, tonic::Status>,
-            >
-            + std::marker::Send
-            + 'static;
-        /// Stores records. Every batch is answered by one outcome, in the order of the batches; several batches may be in
-        /// flight. When the stream ends, batches without an outcome must be sent again.
+        /// Stores records that are sent together. Several calls may be in flight; a batch whose call fails must be sent again.
         async fn deliver_records(
             &self,
-            request: tonic::Request<tonic::Streaming<super::DeliveryBatch>>,
-        ) -> std::result::Result<
-            tonic::Response<Self::DeliverRecordsStream>,
-            tonic::Status,
-        >;
+            request: tonic::Request<super::DeliveryBatch>,
+        ) -> std::result::Result<tonic::Response<super::Receipts>, tonic::Status>;
         /// What a worker needs to know about a run.
         async fn get_run_material(
             &self,
@@ -1319,21 +1211,16 @@ pub mod work_service_server {
                 "/kgfleet.v1.WorkService/DeliverRecords" => {
                     #[allow(non_camel_case_types)]
                     struct DeliverRecordsSvc<T: WorkService>(pub Arc<T>);
-                    impl<
-                        T: WorkService,
-                    > tonic::server::StreamingService<super::DeliveryBatch>
+                    impl<T: WorkService> tonic::server::UnaryService<super::DeliveryBatch>
                     for DeliverRecordsSvc<T> {
-                        type Response = super::BatchOutcome;
-                        type ResponseStream = T::DeliverRecordsStream;
+                        type Response = super::Receipts;
                         type Future = BoxFuture<
-                            tonic::Response<Self::ResponseStream>,
+                            tonic::Response<Self::Response>,
                             tonic::Status,
                         >;
                         fn call(
                             &mut self,
-                            request: tonic::Request<
-                                tonic::Streaming<super::DeliveryBatch>,
-                            >,
+                            request: tonic::Request<super::DeliveryBatch>,
                         ) -> Self::Future {
                             let inner = Arc::clone(&self.0);
                             let fut = async move {
@@ -1359,7 +1246,7 @@ pub mod work_service_server {
                                 max_decoding_message_size,
                                 max_encoding_message_size,
                             );
-                        let res = grpc.streaming(method, req).await;
+                        let res = grpc.unary(method, req).await;
                         Ok(res)
                     };
                     Box::pin(fut)

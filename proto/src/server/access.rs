@@ -14,41 +14,20 @@ pub(super) const CONDUCT: &[CallerRole] = &[Conductor];
 pub(super) const STEER: &[CallerRole] = &[Operator];
 const WORK: &[CallerRole] = &[Worker];
 
-/// What the caller of a call sends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sends {
-    /// One message, of at most so many bytes.
-    One(usize),
-    /// A stream of messages, of at most so many bytes each.
-    Many(usize),
-}
-
-impl Sends {
-    /// Maximum size of a message in bytes.
-    pub(super) fn message_bytes(self) -> usize {
-        match self {
-            Self::One(bytes) | Self::Many(bytes) => bytes,
-        }
-    }
-}
-
-/// The name of a run, a worker or a pack, and options.
-const NAMING: Sends = Sends::One(NAMING_BYTES);
-
-/// Every call of gRPC. A call without a row is not served. The routes of the API are in [`routes`](super::api::routes).
-const TABLE: &[(&str, &[CallerRole], Sends)] = &[
-    ("/kgfleet.v1.WorkService/Register", WORK, Sends::One(REGISTRATION_BYTES)),
-    ("/kgfleet.v1.WorkService/Exchange", WORK, Sends::One(REPORT_BYTES)),
-    ("/kgfleet.v1.WorkService/DeliverRecords", WORK, Sends::Many(MESSAGE_BYTES)),
-    ("/kgfleet.v1.WorkService/GetRunMaterial", WORK, NAMING),
-    ("/kgfleet.v1.WorkService/FetchPack", WORK, NAMING),
-    ("/kgfleet.v1.WorkService/TakeRate", WORK, NAMING),
-    ("/kgfleet.v1.WorkService/Deregister", WORK, NAMING),
+/// Every call of gRPC, with who may make it, and the most bytes that its message has. A call without a row is not served. The routes of the API are in [`routes`](super::api::routes).
+const TABLE: &[(&str, &[CallerRole], usize)] = &[
+    ("/kgfleet.v1.WorkService/Register", WORK, REGISTRATION_BYTES),
+    ("/kgfleet.v1.WorkService/Exchange", WORK, REPORT_BYTES),
+    ("/kgfleet.v1.WorkService/DeliverRecords", WORK, MESSAGE_BYTES),
+    ("/kgfleet.v1.WorkService/GetRunMaterial", WORK, NAMING_BYTES),
+    ("/kgfleet.v1.WorkService/FetchPack", WORK, NAMING_BYTES),
+    ("/kgfleet.v1.WorkService/TakeRate", WORK, NAMING_BYTES),
+    ("/kgfleet.v1.WorkService/Deregister", WORK, NAMING_BYTES),
 ];
 
-/// Who may make the call of this path, and what it sends; `None` for an unknown call.
-pub(super) fn needed(path: &str) -> Option<(&'static [CallerRole], Sends)> {
-    TABLE.iter().find(|(call, ..)| *call == path).map(|(_, roles, sends)| (*roles, *sends))
+/// Who may make the call of this path, and the most bytes of its message; `None` for an unknown call.
+pub(super) fn needed(path: &str) -> Option<(&'static [CallerRole], usize)> {
+    TABLE.iter().find(|(call, ..)| *call == path).map(|(_, roles, bytes)| (*roles, *bytes))
 }
 
 pub(super) fn words(roles: &[CallerRole]) -> String {

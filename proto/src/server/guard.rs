@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use tonic::Status;
 
 use super::access::{READ, needed, words};
-use super::budget::{Budgeted, Received};
+use super::budget::Received;
 use super::identity::{AUTHORIZATION, BEARER, Identities};
 use super::incoming::Peer;
 use super::line::OpenCall;
@@ -101,7 +101,7 @@ impl Door {
 /// Lets calls of gRPC in.
 pub(super) async fn guard_grpc(State(door): State<Arc<Door>>, mut request: Request, next: Next) -> Response {
     let path = request.uri().path();
-    let Some((roles, sends)) = needed(path) else {
+    let Some((roles, bytes)) = needed(path) else {
         return Status::unimplemented(format!("there is no call {path}")).into_http::<Body>();
     };
     let call = path.rsplit('/').next().unwrap_or(path);
@@ -119,11 +119,11 @@ pub(super) async fn guard_grpc(State(door): State<Arc<Door>>, mut request: Reque
         }
     };
     request.extensions_mut().insert(caller);
-    if let Some(Peer { line, .. }) = &peer {
-        let room = Arc::clone(&line.room);
-        request = request.map(|body| Body::new(Budgeted::new(body, sends, room, &door.received)));
+    let (parts, body) = request.into_parts();
+    match door.received.message(body, bytes, peer.map(|peer| Arc::clone(&peer.line.room))).await {
+        Ok(body) => next.run(Request::from_parts(parts, body)).await,
+        Err(problem) => to_status(problem.into()).into_http(),
     }
-    next.run(request).await
 }
 
 /// Lets in who may read.

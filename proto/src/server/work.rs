@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use domain::exchange::{Departure, RateBudget, Registration, Report, WorkExchange};
-use domain::{InstanceId, RunId, WorkerId};
+use domain::{ErrorCode, InstanceId, RunId, ServiceError, WorkerId};
 use futures::{StreamExt as _, stream};
-use tonic::{Request, Status, Streaming};
+use tonic::{Request, Status};
 
 use super::closing::Closing;
 use super::feed::{Messages, until_cut};
 use super::guard::caller;
-use super::records::{Outcomes, outcomes};
+use super::records::store;
 use super::{Answer, Serve, answer};
-use crate::convert::{refuse_answer, refuse_request, required, wait_to_wire};
+use crate::convert::{receipts_to_wire, refuse_answer, refuse_request, required, wait_to_wire};
 use crate::limits::LONG_POLL;
 use crate::status::to_status;
 use crate::version;
@@ -52,12 +52,15 @@ impl WorkService for WorkHandlers {
         .await
     }
 
-    type DeliverRecordsStream = Outcomes;
-
-    async fn deliver_records(&self, request: Request<Streaming<wire::DeliveryBatch>>) -> Answer<Outcomes> {
-        let (exchange, caller) = (Self::exchange(self, &request)?, caller(&request)?);
-        let batches = request.into_inner();
-        Ok(version::answer(outcomes(exchange, caller, batches, self.closing.clone())))
+    async fn deliver_records(&self, request: Request<wire::DeliveryBatch>) -> Answer<wire::Receipts> {
+        let exchange = Self::exchange(self, &request)?;
+        // A task of its own: if the caller goes away, the batch is still stored completely.
+        let stored = tokio::spawn(store(exchange, request.into_inner().deliveries));
+        answer(&self.closing, async {
+            let failed = |error| ServiceError::new(ErrorCode::Internal, format!("storing records failed: {error}"));
+            stored.await.map_err(failed)?.map(receipts_to_wire)
+        })
+        .await
     }
 
     async fn get_run_material(&self, request: Request<wire::RunReference>) -> Answer<wire::RunMaterial> {

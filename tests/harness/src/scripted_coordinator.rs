@@ -236,48 +236,24 @@ impl Control for ScriptedCoordinator {
 /// Holds deliveries until the test lets them through.
 pub struct DeliveryGate {
     entered: watch::Sender<usize>,
-    passed: watch::Sender<usize>,
     tickets: Semaphore,
-    inside: Mutex<(usize, usize)>,
 }
 
 impl Default for DeliveryGate {
     fn default() -> Self {
-        let (entered, passed) = (watch::Sender::new(0), watch::Sender::new(0));
-        Self { entered, passed, tickets: Semaphore::new(0), inside: Mutex::default() }
+        Self { entered: watch::Sender::new(0), tickets: Semaphore::new(0) }
     }
 }
 
 impl DeliveryGate {
     async fn pass(&self) {
-        {
-            let mut inside = self.inside.lock().unwrap();
-            inside.0 += 1;
-            inside.1 = inside.1.max(inside.0);
-        }
         self.entered.send_modify(|entered| *entered += 1);
         self.tickets.acquire().await.unwrap().forget();
-        self.inside.lock().unwrap().0 -= 1;
-        self.passed.send_modify(|passed| *passed += 1);
-    }
-
-    /// Waits until so many deliveries have gone through.
-    pub async fn passed(&self, count: usize) {
-        self.passed.subscribe().wait_for(|passed| *passed >= count).await.unwrap();
     }
 
     /// Waits until so many deliveries have come.
     pub async fn entered(&self, count: usize) {
         self.entered.subscribe().wait_for(|entered| *entered >= count).await.unwrap();
-    }
-
-    /// The most that waited at the same time.
-    pub fn most_at_once(&self) -> usize {
-        self.inside.lock().unwrap().1
-    }
-
-    pub fn open_one(&self) {
-        self.tickets.add_permits(1);
     }
 
     pub fn open(&self) {
