@@ -90,38 +90,6 @@ async fn a_queue_that_comes_back_from_an_older_state_is_rebuilt() {
 }
 
 #[tokio::test]
-async fn coordinators_that_find_an_older_state_at_once_agree_on_one_queue() {
-    let (ground, store) = ground_of_a_copied_queue();
-    let (one, two) = ground.two_users();
-    let (run, mut first, _) = begun(&one).await;
-    two.tend().await.unwrap();
-    let older = store.copy();
-    store.forget_run(&run).await.unwrap();
-    one.tend().await.unwrap();
-    two.tend().await.unwrap();
-    let before = store.run(&run).await.unwrap().unwrap().at.generation;
-    store.go_back_to(&older);
-
-    for _ in 0..2 {
-        let (first, second) = tokio::join!(one.tend(), two.tend());
-        first.and(second).unwrap();
-    }
-    let built = store.run(&run).await.unwrap().unwrap();
-    assert!(built.at.generation > before);
-    let planned = one.parts().loaded.known(&run).await.unwrap().plan.units(|_, _, _| false).len();
-    assert_eq!(built.next_unit.0, planned as u64, "every unit once");
-    for coordinator in [&one, &two] {
-        coordinator.tend().await.unwrap();
-        let at = coordinator.parts().loaded.known(&run).await.unwrap().at();
-        assert_eq!(at, Some(built.at.clone()), "nobody builds it once more");
-    }
-    assert_stale(&mut first, &one).await;
-    let (mut worker, mut asked) = (Worker::new("w"), Vec::new());
-    worker.work_off(&two, &mut asked).await;
-    assert_eq!(asked.len(), 32);
-}
-
-#[tokio::test]
 async fn nothing_is_leased_in_a_generation_that_cannot_be_written_down() {
     let ground = Ground::new();
     let coordinator = ground.coordinator();

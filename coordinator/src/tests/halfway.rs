@@ -1,10 +1,9 @@
-//! What a coordinator has begun and died over is finished by another one, and what one has ended all know.
+//! What a coordinator has begun and died over is finished by another one.
 
 use std::sync::Arc;
 
 use domain::RunId;
 use domain::control::{BenchmarkCommand, Control, RunPhase};
-use domain::exchange::WorkExchange;
 
 use super::ground::*;
 use super::pipelines::killed_after;
@@ -88,25 +87,4 @@ async fn a_run_that_is_over_is_over_in_the_queue_whoever_died_over_its_end() {
             return;
         }
     }
-}
-
-#[tokio::test]
-async fn coordinators_agree_how_a_run_ended_that_went_on_after_another_end() {
-    let ground = Ground::new();
-    let (one, two) = ground.two_users();
-    let run = one.submit(submission(1)).await.unwrap().run;
-    two.tend().await.unwrap();
-    let mut worker = Worker::new("w");
-    worker.exchange(&one, 50).await;
-    one.command(&run, BenchmarkCommand::Cancel).await.unwrap();
-    two.tend().await.unwrap();
-    assert_eq!(phase(&two, &run).await, RunPhase::Cancelled);
-    for grant in std::mem::take(&mut worker.held) {
-        let records = keys(&grant).iter().map(|key| scored(&grant.lease, key)).collect();
-        one.deliver(records).await.unwrap();
-    }
-    one.command(&run, BenchmarkCommand::Resume).await.unwrap();
-    one.tend().await.unwrap();
-    assert_eq!(phase(&one, &run).await, RunPhase::Finished);
-    assert_eq!(phase(&two, &run).await, RunPhase::Finished);
 }

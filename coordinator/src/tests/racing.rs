@@ -60,80 +60,6 @@ async fn phase(coordinator: &Started, run: &RunId) -> RunPhase {
 }
 
 #[tokio::test]
-async fn a_cancelled_run_stays_so_whoever_submits_the_same_meanwhile() {
-    for polls in 1.. {
-        let ground = Ground::new();
-        let (one, two) = ground.two_users();
-        let run = one.submit(submission(1)).await.unwrap().run;
-        two.tend().await.unwrap();
-        let cancel = async { two.command(&run, BenchmarkCommand::Cancel).await.unwrap() };
-        let (submitted, whole) = interrupted(polls, one.submit(submission(1)), cancel).await;
-        let submitted = submitted.unwrap().run;
-        for coordinator in [&one, &two] {
-            coordinator.tend().await.unwrap();
-            assert_eq!(phase(coordinator, &run).await, RunPhase::Cancelled, "after {polls} polls");
-        }
-        // Who submits what was cancelled gets another run.
-        if submitted != run {
-            assert_eq!(phase(&one, &submitted).await, RunPhase::Active, "after {polls} polls");
-        }
-        let queued = ground.queue.run(&run).await.unwrap().unwrap().state;
-        assert_eq!(queued, queue::RunState::Cancelled, "after {polls} polls");
-        if whole {
-            return;
-        }
-    }
-}
-
-#[tokio::test]
-async fn a_pipeline_that_is_cancelled_and_submitted_at_once_is_one_of_both_with_all_its_runs() {
-    for polls in 1.. {
-        let ground = Ground::new();
-        let (one, two) = ground.two_users();
-        let name = one.submit(pipelines::submission(&["m", "n"])).await.unwrap().run;
-        two.tend().await.unwrap();
-        let cancel = async { two.command(&name, BenchmarkCommand::Cancel).await.unwrap() };
-        let submit = one.submit(pipelines::submission(&["m", "n"]));
-        let (submitted, whole) = interrupted(polls, submit, cancel).await;
-        submitted.unwrap();
-        expect_one_of_both(&one, &two, &name, polls).await;
-        if whole {
-            return;
-        }
-    }
-}
-
-/// Sees that a pipeline is cancelled or goes on, and all its runs with it.
-async fn expect_one_of_both(one: &Started, two: &Started, name: &RunId, polls: usize) {
-    one.tend().await.unwrap();
-    two.tend().await.unwrap();
-    let phase = phase(two, name).await;
-    assert!(matches!(phase, RunPhase::Active | RunPhase::Cancelled), "{phase} after {polls} polls");
-    for run in two.parts().benchmarks.own_runs(name).await.unwrap() {
-        let of_run = self::phase(two, &run).await;
-        assert_eq!(of_run.is_over(), phase.is_over(), "{run} is {of_run} after {polls} polls");
-    }
-}
-
-#[tokio::test]
-async fn a_pipeline_that_is_submitted_while_it_is_cancelled_is_one_of_both_with_all_its_runs() {
-    for polls in (1..).step_by(3) {
-        let ground = Ground::new();
-        let (one, two) = ground.two_users();
-        let name = one.submit(pipelines::submission(&["m", "n"])).await.unwrap().run;
-        two.tend().await.unwrap();
-        let submit = async { one.submit(pipelines::submission(&["m", "n"])).await.unwrap() };
-        let cancel = two.command(&name, BenchmarkCommand::Cancel);
-        let (cancelled, whole) = interrupted(polls, cancel, submit).await;
-        cancelled.unwrap();
-        expect_one_of_both(&one, &two, &name, polls).await;
-        if whole {
-            return;
-        }
-    }
-}
-
-#[tokio::test]
 async fn a_run_that_is_extended_in_its_last_round_is_asked_everything() {
     for polls in 1.. {
         let ground = Ground::new();
@@ -301,35 +227,6 @@ async fn judged(ground: &Ground, rounds: usize) -> (Arc<Started>, Arc<Started>, 
         pipelines::work_off(&two, &mut asked).await;
     }
     (one, two, name, asked)
-}
-
-#[tokio::test]
-async fn a_pipeline_that_is_extended_in_its_last_round_is_asked_everything() {
-    let mut before = 0;
-    let (ground, mut asked) = (Ground::new(), Asked::default());
-    let (_, two, name, _) = judged(&ground, 0).await;
-    loop {
-        two.tend().await.unwrap();
-        if phase(&two, &name).await == RunPhase::Finished {
-            break;
-        }
-        pipelines::work_off(&two, &mut asked).await;
-        before += 1;
-    }
-    for polls in 1.. {
-        let ground = Ground::new();
-        let (one, two, name, mut asked) = judged(&ground, before).await;
-        let extend = async { one.extend(&name, growing::more()).await.unwrap() };
-        let (tended, whole) = interrupted(polls, two.tend(), extend).await;
-        tended.unwrap();
-        one.tend().await.unwrap();
-        two.tend().await.unwrap();
-        let view = pipelines::finish(&one, &name, &mut asked).await;
-        assert_eq!((view.planned, view.scored), (growing::MORE, growing::MORE), "after {polls} polls");
-        if whole {
-            return;
-        }
-    }
 }
 
 #[tokio::test]

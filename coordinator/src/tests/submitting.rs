@@ -8,10 +8,10 @@ use domain::control::{BenchmarkCommand, Control, RunPhase};
 
 use super::failing_sink::FailingSink;
 use super::ground::*;
-use super::pipelines::{self, Asked, killed_after};
+use super::pipelines::killed_after;
 use super::racing::interrupted;
 use super::worker::Worker;
-use super::{extending, growing};
+use super::extending;
 
 /// Dialogues of `submission(1)`.
 const DIALOGUES: usize = 4;
@@ -79,32 +79,6 @@ async fn a_submission_of_what_is_over_or_removed_begins_another_run() {
     // An extension changes it, and keeps it where it names none.
     assert_eq!(two.extend(&third, urgent).await.unwrap().priority, 90);
     assert_eq!(two.extend(&third, submission(1)).await.unwrap().priority, 90);
-}
-
-#[tokio::test]
-async fn a_judged_benchmark_that_two_coordinators_are_sent_at_once_is_one_with_each_of_its_runs_once() {
-    for polls in (1..).step_by(3) {
-        let ground = Ground::new();
-        let (one, two) = ground.two_users();
-        let submission = || pipelines::submission(&["m", "n"]);
-        let mut theirs = None;
-        let between = async { theirs = Some(two.submit(submission()).await.unwrap().run) };
-        let (mine, whole) = interrupted(polls, one.submit(submission()), between).await;
-        let name = mine.unwrap().run;
-        assert_eq!(theirs.as_ref(), Some(&name), "one answer, after {polls} polls");
-        let mut asked = Asked::default();
-        let view = pipelines::finish(&one, &name, &mut asked).await;
-        assert_eq!((view.planned, view.scored), (8, 8), "after {polls} polls");
-        growing::each_once(&asked);
-        two.tend().await.unwrap();
-        for coordinator in [&one, &two] {
-            let listed = coordinator.list().await.unwrap().into_iter().map(|view| view.run);
-            assert_eq!(listed.collect::<Vec<_>>(), std::slice::from_ref(&name), "after {polls} polls");
-        }
-        if whole {
-            return;
-        }
-    }
 }
 
 #[tokio::test]
