@@ -1,8 +1,8 @@
 //! Reads on one thread and judges on several; results come in the order of the files.
 
-use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
+use std::sync::mpsc::{Receiver, Sender, SyncSender};
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
 
@@ -15,7 +15,7 @@ use crate::files::exercises::BuiltExercises;
 use super::replay::{Rejudged, rejudge};
 
 /// Maximum number of records between reading and reporting. It bounds the memory used while one slow record is judged.
-const IN_FLIGHT_MAX: u64 = 256;
+const IN_FLIGHT_MAX: usize = 256;
 
 /// The result of a record or a file.
 pub(super) enum ReplayEvent {
@@ -38,9 +38,11 @@ pub(super) enum ReplayEvent {
     File(FileError),
 }
 
-enum Read {
-    Record { document: usize, read: ReadRecord },
-    Failed(ReplayEvent),
+/// A record that waits for a judge, and where its result is expected.
+struct Waiting {
+    document: usize,
+    read: ReadRecord,
+    result: Sender<ReplayEvent>,
 }
 
 /// Judges all records of `documents` on `threads` threads; `sink` gets one event per record, in order. Ends early
@@ -50,27 +52,21 @@ pub(super) fn run<E>(
     exercises: &BuiltExercises,
     effort: &Effort,
     threads: NonZeroUsize,
-    mut sink: impl FnMut(ReplayEvent) -> Result<(), E>,
+    sink: impl FnMut(ReplayEvent) -> Result<(), E>,
 ) -> Result<(), E> {
-    let (to_judges, queue) = mpsc::sync_channel::<(u64, Read)>(threads.get());
-    let queue = Mutex::new(queue);
-    let (to_sink, events) = mpsc::channel::<(u64, ReplayEvent)>(); // Bounded by the permits.
+    let (to_judges, queue) = mpsc::sync_channel(threads.get());
+    let queue: Mutex<Receiver<Waiting>> = Mutex::new(queue);
+    // Every result has a channel of its own, and these channels come in the order of the files.
+    let (in_order, results) = mpsc::sync_channel(IN_FLIGHT_MAX);
     thread::scope(|scope| {
-        let (permit, permits) = mpsc::channel::<()>();
-        (0..IN_FLIGHT_MAX).try_for_each(|_| permit.send(())).ok();
-        scope.spawn(move || read_all(documents, &permits, &to_judges));
+        scope.spawn(move || read_all(documents, &in_order, &to_judges));
         for _ in 0..threads.get() {
-            let (queue, to_sink) = (&queue, to_sink.clone());
+            let queue = &queue;
             let judge = move || {
                 let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
-                while let Ok((number, read)) = next() {
-                    let event = match read {
-                        Read::Failed(event) => event,
-                        Read::Record { document, read } => judge(document, read, exercises, effort),
-                    };
-                    if to_sink.send((number, event)).is_err() {
-                        break;
-                    }
+                while let Ok(Waiting { document, read, result }) = next() {
+                    // Nobody expects it any more after an error of the sink.
+                    let _ = result.send(judge(document, read, exercises, effort));
                 }
             };
             thread::Builder::new()
@@ -78,42 +74,35 @@ pub(super) fn run<E>(
                 .spawn_scoped(scope, judge)
                 .expect("the operating system starts a handful of threads");
         }
-        drop(to_sink);
-        let mut waiting = BTreeMap::new();
-        let mut next = 0;
-        for (number, event) in &events {
-            waiting.insert(number, event);
-            while let Some(event) = waiting.remove(&next) {
-                next += 1;
-                // After an error there are no more permits, and the reader stops.
-                sink(event)?;
-                let _ = permit.send(());
-            }
-        }
-        Ok(())
+        // After an error nobody takes further results, and the reader stops.
+        let mut results = results.into_iter().filter_map(|result: Receiver<ReplayEvent>| result.recv().ok());
+        results.try_for_each(sink)
     })
 }
 
-/// Reads all documents, each record by a permit.
-fn read_all(documents: &[Document], permits: &mpsc::Receiver<()>, to_judges: &mpsc::SyncSender<(u64, Read)>) {
-    let mut number = 0;
-    let mut send = |read: Read| {
-        let open = permits.recv().is_ok() && to_judges.send((number, read)).is_ok();
-        number += 1;
-        if open { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+/// Reads all documents for as long as somebody takes the results.
+fn read_all(
+    documents: &[Document],
+    in_order: &SyncSender<Receiver<ReplayEvent>>,
+    to_judges: &SyncSender<Waiting>,
+) {
+    let next = || {
+        let (result, expected) = mpsc::channel();
+        in_order.send(expected).ok().map(|()| result)
     };
     for (document, source) in documents.iter().enumerate() {
-        let mut broken = false;
+        let mut is_open = true;
         let outcome = source.read(|read| {
-            let flow = send(match read {
-                Ok(read) => Read::Record { document, read },
-                Err(error) => Read::Failed(ReplayEvent::Unreadable(error)),
+            is_open = next().is_some_and(|result| match read {
+                Ok(read) => to_judges.send(Waiting { document, read, result }).is_ok(),
+                Err(error) => result.send(ReplayEvent::Unreadable(error)).is_ok(),
             });
-            broken = flow.is_break();
-            flow
+            if is_open { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
-        let failed = outcome.is_err_and(|error| send(Read::Failed(ReplayEvent::File(error))).is_break());
-        if broken || failed {
+        if let (true, Err(error)) = (is_open, outcome) {
+            is_open = next().is_some_and(|result| result.send(ReplayEvent::File(error)).is_ok());
+        }
+        if !is_open {
             return;
         }
     }
