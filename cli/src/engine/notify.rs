@@ -1,7 +1,7 @@
 //! Reports events of a run elsewhere: `--on-end COMMAND`, `--webhook URL`.
 //!
 //! The process that follows the run sends the notices, with its user's rights. A coordinator never does, because then
-//! anybody who submits a run could make it call addresses and programs. [`Watchman`] decides about events, [`Notifier`]
+//! anybody who submits a run could make it call addresses and programs. [`Watchman`] decides about events, [`Telling`]
 //! sends them.
 
 use std::collections::BTreeSet;
@@ -47,13 +47,6 @@ pub struct Notify {
     pub patience: Thresholds,
 }
 
-impl Notify {
-    /// Whether nobody is to be told.
-    pub fn is_empty(&self) -> bool {
-        self.on_end.is_none() && self.webhook.is_none()
-    }
-}
-
 /// How long something has to last before it is told.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct Thresholds {
@@ -80,7 +73,7 @@ domain::named! {
 
 /// Decides which events to report. A plain state machine: an event is reported once, and again only after it was over.
 #[derive(Debug)]
-pub struct Watchman {
+struct Watchman {
     patience: Thresholds,
     done: u64,
     /// Time of the last record.
@@ -91,12 +84,13 @@ pub struct Watchman {
 
 impl Watchman {
     /// Begins to watch.
-    pub fn new(patience: Thresholds, now: Instant) -> Self {
+    fn new(patience: Thresholds, now: Instant) -> Self {
         Self { patience, done: 0, still_since: now, blocked_since: None, told: BTreeSet::new() }
     }
 
-    /// Takes a view of the run; returns the events to report now.
-    pub fn look(&mut self, view: &BenchmarkView, now: Instant) -> Vec<NoticeEvent> {
+    /// Takes a view of the run; returns the events to report now. After the last one nobody follows the run any longer:
+    /// models that are blocked then count as blocked at once.
+    fn look(&mut self, view: &BenchmarkView, is_last: bool, now: Instant) -> Vec<NoticeEvent> {
         let works = view.phase == RunPhase::Active && view.done() < view.planned;
         if view.done() != self.done || !works {
             (self.done, self.still_since) = (view.done(), now);
@@ -107,34 +101,20 @@ impl Watchman {
             self.blocked_since = None;
         }
         let Thresholds { stalled, blocked } = self.patience;
-        let is_blocked = self.blocked_since.is_some_and(|since| now.duration_since(since) >= blocked);
+        let is_over = view.phase.is_over();
+        let is_blocked =
+            self.blocked_since.is_some_and(|since| is_last || now.duration_since(since) >= blocked);
         let is_stalled = works && now.duration_since(self.still_since) >= stalled;
-        let holds = [
-            (NoticeEvent::Finished, view.phase.is_over()),
-            (NoticeEvent::Stalled, is_stalled),
-            (NoticeEvent::Blocked, is_blocked),
-        ];
-        self.news(&holds)
-    }
-
-    /// Takes the last view, when nobody follows the run any longer; models that are blocked now count as blocked at
-    /// once.
-    pub fn look_last(&mut self, view: &BenchmarkView) -> Vec<NoticeEvent> {
-        let is_blocked = !view.phase.is_over() && is_blocked(view);
-        let was_blocked = self.told.contains(&NoticeEvent::Blocked);
-        self.news(&[
-            (NoticeEvent::Finished, view.phase.is_over()),
-            (NoticeEvent::Blocked, is_blocked || was_blocked),
-        ])
-    }
-
-    fn news(&mut self, holds: &[(NoticeEvent, bool)]) -> Vec<NoticeEvent> {
         let mut news = Vec::new();
-        for (event, holds) in holds {
+        for (event, holds) in [
+            (NoticeEvent::Finished, is_over),
+            (NoticeEvent::Stalled, is_stalled),
+            (NoticeEvent::Blocked, is_blocked && !is_over),
+        ] {
             if !holds {
-                self.told.remove(event);
-            } else if self.told.insert(*event) {
-                news.push(*event);
+                self.told.remove(&event);
+            } else if self.told.insert(event) {
+                news.push(event);
             }
         }
         news
@@ -172,96 +152,68 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Tells whom it concerns what becomes of a benchmark. Receivers do not hold up whoever follows it.
 pub struct Telling {
-    views: watch::Sender<BenchmarkView>,
+    /// The newest view, and whether it is the last.
+    views: watch::Sender<(BenchmarkView, bool)>,
     looked: Instant,
-    task: JoinHandle<Notifier>,
+    task: JoinHandle<()>,
 }
 
 impl Telling {
-    /// Begins to tell; `None` where nobody is to be told.
-    pub fn start(notify: &Notify) -> Option<Self> {
-        if notify.is_empty() {
-            return None;
-        }
-        let (views, mut seen) = watch::channel(BenchmarkView::default());
-        let mut notifier = Notifier::new(notify.clone());
+    /// Begins to tell.
+    pub fn start(notify: &Notify) -> Self {
+        let (views, mut seen) = watch::channel((BenchmarkView::default(), false));
+        let mut watchman = Watchman::new(notify.patience, Instant::now());
+        let (on_end, webhook) = (notify.on_end.clone(), notify.webhook.clone().map(Webhook::new));
         let task = tokio::spawn(async move {
             while seen.changed().await.is_ok() {
-                let view = seen.borrow_and_update().clone();
-                notifier.look(&view).await;
+                let (view, is_last) = seen.borrow_and_update().clone();
+                for event in watchman.look(&view, is_last, Instant::now()) {
+                    tell(on_end.as_deref(), webhook.as_ref(), event, &view).await;
+                }
             }
-            notifier
         });
-        Some(Self { views, looked: Instant::now(), task })
+        Self { views, looked: Instant::now(), task }
     }
 
     /// Takes a view of a benchmark that goes on.
     pub fn look(&mut self, view: &BenchmarkView) {
         if view.goes_on() && self.looked.elapsed() >= LOOK_EVERY {
             self.looked = Instant::now();
-            self.views.send_replace(view.clone());
+            self.views.send_replace((view.clone(), false));
         }
     }
 
     /// Tells how it ended, after what is being told.
     pub async fn finish(self, last: &BenchmarkView) {
+        self.views.send_replace((last.clone(), true));
         drop(self.views);
-        if let Ok(mut notifier) = self.task.await {
-            notifier.look_last(last).await;
-        }
+        let _ = self.task.await;
     }
 }
 
-/// Sends notices about a run.
-pub struct Notifier {
-    on_end: Option<String>,
-    webhook: Option<Webhook>,
-    watchman: Watchman,
-}
-
-impl Notifier {
-    /// Begins to watch.
-    pub fn new(notify: Notify) -> Self {
-        let watchman = Watchman::new(notify.patience, Instant::now());
-        Self { on_end: notify.on_end, webhook: notify.webhook.map(Webhook::new), watchman }
+/// Sends a notice to whom the event concerns. Its time is bounded, whatever the receivers do.
+async fn tell(on_end: Option<&str>, webhook: Option<&Webhook>, event: NoticeEvent, view: &BenchmarkView) {
+    let blocked = view.blocked().into_iter().map(|(reason, models)| Blocked {
+        reason,
+        models: models.into_iter().map(domain::ModelLabel::as_str).collect(),
+    });
+    let notice = Notice {
+        event,
+        run: view.run.as_str(),
+        name: &view.name,
+        phase: view.phase,
+        planned: view.planned,
+        scored: view.scored,
+        failed: view.failed,
+        blocked: blocked.collect(),
+    };
+    if let Some(webhook) = webhook {
+        webhook.send(event.as_str(), &notice).await;
     }
-
-    /// Takes a view of the run and sends what is due. Its time is bounded, whatever the receivers do.
-    pub async fn look(&mut self, view: &BenchmarkView) {
-        let events = self.watchman.look(view, Instant::now());
-        self.tell(view, events).await;
-    }
-
-    pub async fn look_last(&mut self, view: &BenchmarkView) {
-        let events = self.watchman.look_last(view);
-        self.tell(view, events).await;
-    }
-
-    async fn tell(&self, view: &BenchmarkView, events: Vec<NoticeEvent>) {
-        for event in events {
-            let blocked = view.blocked().into_iter().map(|(reason, models)| Blocked {
-                reason,
-                models: models.into_iter().map(domain::ModelLabel::as_str).collect(),
-            });
-            let notice = Notice {
-                event,
-                run: view.run.as_str(),
-                name: &view.name,
-                phase: view.phase,
-                planned: view.planned,
-                scored: view.scored,
-                failed: view.failed,
-                blocked: blocked.collect(),
-            };
-            if let Some(webhook) = &self.webhook {
-                webhook.send(event.as_str(), &notice).await;
-            }
-            if let (Some(command), NoticeEvent::Finished) = (&self.on_end, event)
-                && let Err(error) = call(command, &notice).await
-            {
-                say(&format!("{error:#}"));
-            }
-        }
+    if let (Some(command), NoticeEvent::Finished) = (on_end, event)
+        && let Err(error) = call(command, &notice).await
+    {
+        say(&format!("{error:#}"));
     }
 }
 
@@ -369,16 +321,16 @@ mod tests {
         let start = Instant::now();
         let mut watchman = Watchman::new(PATIENCE, start);
         let at = |minutes: u64| start + Duration::from_secs(60 * minutes);
-        assert_eq!(watchman.look(&view("active", 3, None), at(1)), []);
-        assert_eq!(watchman.look(&view("active", 3, None), at(15)), []);
-        assert_eq!(watchman.look(&view("active", 3, None), at(16)), [NoticeEvent::Stalled]);
-        assert_eq!(watchman.look(&view("active", 3, None), at(17)), []);
-        assert_eq!(watchman.look(&view("active", 4, None), at(18)), []);
-        assert_eq!(watchman.look(&view("active", 4, None), at(33)), [NoticeEvent::Stalled]);
-        assert_eq!(watchman.look(&view("paused", 4, None), at(34)), [], "paused by hand");
-        assert_eq!(watchman.look(&view("active", 4, None), at(40)), []);
-        assert_eq!(watchman.look(&view("finished", 10, None), at(80)), [NoticeEvent::Finished]);
-        assert_eq!(watchman.look_last(&view("finished", 10, None)), []);
+        assert_eq!(watchman.look(&view("active", 3, None), false, at(1)), []);
+        assert_eq!(watchman.look(&view("active", 3, None), false, at(15)), []);
+        assert_eq!(watchman.look(&view("active", 3, None), false, at(16)), [NoticeEvent::Stalled]);
+        assert_eq!(watchman.look(&view("active", 3, None), false, at(17)), []);
+        assert_eq!(watchman.look(&view("active", 4, None), false, at(18)), []);
+        assert_eq!(watchman.look(&view("active", 4, None), false, at(33)), [NoticeEvent::Stalled]);
+        assert_eq!(watchman.look(&view("paused", 4, None), false, at(34)), [], "paused by hand");
+        assert_eq!(watchman.look(&view("active", 4, None), false, at(40)), []);
+        assert_eq!(watchman.look(&view("finished", 10, None), false, at(80)), [NoticeEvent::Finished]);
+        assert_eq!(watchman.look(&view("finished", 10, None), true, at(80)), []);
     }
 
     #[test]
@@ -387,12 +339,12 @@ mod tests {
         let mut watchman = Watchman::new(PATIENCE, start);
         let mut loading = view("active", 3, Some("a server of it is loading"));
         loading.models[0].loading = true;
-        assert_eq!(watchman.look(&loading, start), []);
-        assert_eq!(watchman.look(&loading, start + PATIENCE.blocked * 5), []);
-        assert_eq!(watchman.look_last(&loading), []);
+        assert_eq!(watchman.look(&loading, false, start), []);
+        assert_eq!(watchman.look(&loading, false, start + PATIENCE.blocked * 5), []);
+        assert_eq!(watchman.look(&loading, true, start + PATIENCE.blocked * 5), []);
         let failed = view("active", 3, Some("its server does not answer"));
-        assert_eq!(watchman.look(&failed, start + PATIENCE.blocked * 6), []);
-        assert_eq!(watchman.look(&failed, start + PATIENCE.blocked * 7), [NoticeEvent::Blocked]);
+        assert_eq!(watchman.look(&failed, false, start + PATIENCE.blocked * 6), []);
+        assert_eq!(watchman.look(&failed, false, start + PATIENCE.blocked * 7), [NoticeEvent::Blocked]);
     }
 
     #[test]
@@ -400,17 +352,18 @@ mod tests {
         let start = Instant::now();
         let mut watchman = Watchman::new(PATIENCE, start);
         let blocked = view("active", 3, Some("no worker serves it"));
-        assert_eq!(watchman.look(&blocked, start), []);
-        assert_eq!(watchman.look(&view("active", 3, None), start + PATIENCE.blocked), []);
-        assert_eq!(watchman.look(&blocked, start + PATIENCE.blocked), []);
-        assert_eq!(watchman.look(&blocked, start + PATIENCE.blocked * 2), [NoticeEvent::Blocked]);
-        assert_eq!(watchman.look_last(&blocked), []);
+        assert_eq!(watchman.look(&blocked, false, start), []);
+        assert_eq!(watchman.look(&view("active", 3, None), false, start + PATIENCE.blocked), []);
+        assert_eq!(watchman.look(&blocked, false, start + PATIENCE.blocked), []);
+        assert_eq!(watchman.look(&blocked, false, start + PATIENCE.blocked * 2), [NoticeEvent::Blocked]);
+        assert_eq!(watchman.look(&blocked, true, start + PATIENCE.blocked * 2), []);
         assert_eq!(
-            Watchman::new(PATIENCE, start).look_last(&blocked),
+            Watchman::new(PATIENCE, start).look(&blocked, true, start),
             [NoticeEvent::Blocked],
             "it ends with that"
         );
     }
+
     #[tokio::test]
     async fn an_address_that_redirects_is_told_without_what_may_be_secret() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -47,7 +47,7 @@ pub struct ProgressLine {
     plain: bool,
     lines: DueLines,
     live: LiveTeller,
-    telling: Option<Telling>,
+    telling: Telling,
     started: Instant,
     before: u64,
 }
@@ -72,9 +72,7 @@ impl ProgressLine {
     /// Shows the current state of the run.
     pub fn at(&mut self, view: &BenchmarkView) {
         self.live.tell(view);
-        if let Some(telling) = &mut self.telling {
-            telling.look(view);
-        }
+        self.telling.look(view);
         let trouble = view::trouble(view);
         self.bar.set_style(style(trouble.is_some()));
         self.bar.set_position(view.done());
@@ -87,9 +85,7 @@ impl ProgressLine {
 
     /// Ends the display; returns the time that this process took and the number of dialogues it added.
     pub async fn finish(self, view: &BenchmarkView) -> (Duration, u64) {
-        if let Some(telling) = self.telling {
-            telling.finish(view).await;
-        }
+        self.telling.finish(view).await;
         self.bar.finish_and_clear();
         self.live.end().await;
         (self.started.elapsed(), view.done().saturating_sub(self.before))

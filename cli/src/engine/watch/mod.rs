@@ -36,13 +36,9 @@ pub async fn follow(
         };
         let view = view.map_err(explained)?;
         let ended = printed.next(&view)?;
-        if let Some(telling) = &mut telling {
-            telling.look(&view);
-        }
+        telling.look(&view);
         if let Some(code) = ended {
-            if let Some(telling) = telling {
-                telling.finish(&view).await;
-            }
+            telling.finish(&view).await;
             return Ok(code);
         }
     }
