@@ -117,8 +117,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let sizes = Sizes::read(arguments.table.as_deref())?;
     let prices = arguments.prices.read()?;
     if arguments.status {
-        let rows = status::read(&arguments.release, remote.as_ref())?;
-        return rows.print(&sizes.gpu.name, &prices, arguments.json);
+        let round = status::read(&arguments.release, remote.as_ref())?;
+        return status::print(&round, &sizes.gpu.name, &prices, arguments.json);
     }
     if arguments.costs {
         return tell_costs(&arguments, &sizes, &prices);
@@ -228,15 +228,15 @@ fn plan(
     weights: WeightsPlace,
 ) -> anyhow::Result<LaunchPlan> {
     let (_, planned) = folders::plan(configuration)?;
-    let tested = configuration.models.iter().zip(&planned.models).map(|(spec, model)| WantedModel {
-        spec,
-        judge: false,
-        dialogues: Some(model.dialogues(planned.tasks.len())),
-    });
+    let tested = configuration
+        .models
+        .iter()
+        .zip(&planned.models)
+        .map(|(spec, model)| WantedModel { spec, dialogues: Some(model.dialogues(planned.tasks.len())) });
     let kind = kinds::find(configuration.pipeline.as_deref());
     let stages = kind.iter().flat_map(|kind| kind.stages());
     let judges = stages.filter_map(|stage| configuration.judges.get(stage.judge));
-    let judges = judges.map(|spec| WantedModel { spec, judge: true, dialogues: None });
+    let judges = judges.map(|spec| WantedModel { spec, dialogues: None });
     let wanted: Vec<WantedModel<'_>> = tested.chain(judges).collect();
     Ok(LaunchPlan::of(&wanted, sizes, gpus, weights))
 }
@@ -373,7 +373,7 @@ impl Told<'_> {
             "name": name, "gpu": gpu, "pools": self.order().into_iter().map(row).collect::<Vec<_>>(),
             "gpus": self.limits.gpus, "gpus_max": self.schedule.gpus_max, "hours": hours(self.schedule.over_at),
             "bound_hours": hours(self.schedule.bound), "gpu_hours": spent.total(), "gpu_hours_of_work": spent.work,
-            "weights": self.plan.weights.as_str(), "hours_with_other_weights": self.other.map(|other| hours(other.over_at)),
+            "weights": self.plan.weights, "hours_with_other_weights": self.other.map(|other| hours(other.over_at)),
             "gpu_hours_with_other_weights": self.other.map(|other| other.gpu_hours.total()),
             "gpu_hours_budget": self.limits.gpu_hours, "currency": self.prices.currency(),
             "gpu_cost": self.prices.of_gpu_hours(gpu, spent.total()).map(|money| money.amount),

@@ -2,15 +2,13 @@
 //!
 //! Pure: a configuration and a table in, a plan out. When they run is the [`schedule`](super::schedule)'s.
 
-use std::time::Duration;
-
 use conductor::pool::Pool;
 use domain::ModelHome;
-use domain::model::{Connector, ModelSpec};
+use domain::model::ModelSpec;
 use domain::reach::is_loopback_host;
 use url::Url;
 
-use super::table::{Size, Sizes, WeightsPlace};
+use super::table::{Sizes, WeightsPlace};
 
 /// The plan of a launch.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -18,7 +16,7 @@ pub struct LaunchPlan {
     /// Models on GPUs, in the order of the configuration, judges last.
     pub served: Vec<ModelOnGpus>,
     /// Models that providers serve.
-    pub hosted: Vec<HostedModel>,
+    pub hosted: Vec<ModelSpec>,
     /// Models that cannot run, with the reason.
     pub refused: Vec<(String, String)>,
     /// Where servers are taken to have their weights from.
@@ -52,21 +50,9 @@ impl ModelOnGpus {
     }
 }
 
-/// A model that a provider serves.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HostedModel {
-    /// Its label in the configuration.
-    pub label: String,
-    /// How it is asked.
-    pub connector: Connector,
-    /// Where, if not at the provider's own address.
-    pub endpoint: Option<String>,
-}
-
-/// A model, and how many dialogues it will hold.
+/// A model, and how many dialogues it will hold; `None`: it only judges answers of others.
 pub struct WantedModel<'a> {
     pub spec: &'a ModelSpec,
-    pub judge: bool,
     pub dialogues: Option<u64>,
 }
 
@@ -76,14 +62,16 @@ impl LaunchPlan {
         let mut plan = Self { weights, ..Self::default() };
         for model in wanted {
             let label = model.spec.label.to_string();
-            match place(model.spec) {
-                Where::Hosted => plan.hosted.push(HostedModel {
-                    label,
-                    connector: model.spec.connector,
-                    endpoint: model.spec.endpoint.clone(),
-                }),
-                Where::Nowhere(why) => plan.refused.push((label, why)),
-                Where::Here => plan.serve(model, label, sizes, gpus),
+            let endpoint = model.spec.endpoint.as_deref();
+            match model.spec.connector.provider().home {
+                ModelHome::Process => {
+                    let why = "is simulated or replayed: `kgfleet run` does that on one machine";
+                    plan.refused.push((label, why.to_owned()));
+                }
+                ModelHome::Servers if endpoint.is_none_or(is_loopback) => {
+                    plan.serve(model, label, sizes, gpus);
+                }
+                ModelHome::Servers | ModelHome::Provider(_) => plan.hosted.push(model.spec.clone()),
             }
         }
         plan.served.sort_by_key(|model| model.judge);
@@ -94,7 +82,7 @@ impl LaunchPlan {
     pub fn with_weights(&self, weights: WeightsPlace, sizes: &Sizes) -> Self {
         let mut plan = Self { weights, ..self.clone() };
         for model in &mut plan.served {
-            model.pool.load = load(&sizes.models[&model.model], sizes, weights);
+            model.pool.load = sizes.load(&sizes.models[&model.model], weights);
         }
         plan
     }
@@ -104,7 +92,7 @@ impl LaunchPlan {
         let model = wanted.spec.requested();
         if let Some(known) = self.served.iter_mut().find(|known| known.model == model) {
             known.dialogues += wanted.dialogues.unwrap_or(0);
-            known.judge &= wanted.judge;
+            known.judge &= wanted.dialogues.is_none();
             if !known.labels.contains(&label) {
                 known.labels.push(label);
             }
@@ -117,34 +105,9 @@ impl LaunchPlan {
     }
 }
 
-/// Where a model runs.
-enum Where {
-    Here,
-    Hosted,
-    Nowhere(String),
-}
-
-fn place(model: &ModelSpec) -> Where {
-    match model.connector.provider().home {
-        ModelHome::Provider(_) => Where::Hosted,
-        ModelHome::Servers => match &model.endpoint {
-            Some(endpoint) if !is_loopback(endpoint) => Where::Hosted,
-            _ => Where::Here,
-        },
-        ModelHome::Process => {
-            Where::Nowhere("is simulated or replayed: `kgfleet run` does that on one machine".to_owned())
-        }
-    }
-}
-
 /// Whether an address is that of a server beside the worker.
 fn is_loopback(endpoint: &str) -> bool {
     Url::parse(endpoint).is_ok_and(|address| address.host_str().is_some_and(is_loopback_host))
-}
-
-/// How long a server of this size loads.
-fn load(size: &Size, sizes: &Sizes, weights: WeightsPlace) -> Duration {
-    Duration::from_secs_f64(60.0 * sizes.minutes_to_load(size, weights))
 }
 
 fn on_gpus(
@@ -169,14 +132,14 @@ fn on_gpus(
         parts,
         gpus: size.gpus / parts,
         servers_max: size.max_servers,
-        load: load(size, sizes, weights),
-        rate: size.speed() / f64::from(sizes.tokens_of(size)),
+        load: sizes.load(size, weights),
+        rate: f64::from(size.tokens_per_second) / f64::from(sizes.tokens_of(size)),
     };
     Ok(ModelOnGpus {
         labels: vec![label.to_owned()],
         pool,
         model: model.to_owned(),
-        judge: wanted.judge,
+        judge: wanted.dialogues.is_none(),
         dialogues: wanted.dialogues.unwrap_or(0),
     })
 }
@@ -197,7 +160,7 @@ pub(super) mod tests {
             .iter()
             .map(|spec| {
                 let iterations = spec.iterations.or(configuration.iterations).unwrap();
-                WantedModel { spec, judge: false, dialogues: Some(u64::from(iterations) * 26) }
+                WantedModel { spec, dialogues: Some(u64::from(iterations) * 26) }
             })
             .collect();
         LaunchPlan::of(&wanted, &Sizes::read(None).unwrap(), gpus, WeightsPlace::Afar)
@@ -232,10 +195,10 @@ pub(super) mod tests {
             |label: &str| configuration.models.iter().find(|model| model.label.as_str() == label).unwrap();
         let other = ModelSpec { label: "again".into(), ..spec("Qwen2.5-7B-Instruct").clone() };
         let wanted = [
-            WantedModel { spec: spec("Qwen2.5-72B-Instruct"), judge: true, dialogues: None },
-            WantedModel { spec: spec("Qwen2.5-7B-Instruct"), judge: false, dialogues: Some(20) },
-            WantedModel { spec: &other, judge: false, dialogues: Some(4) },
-            WantedModel { spec: spec("Qwen2.5-7B-Instruct"), judge: true, dialogues: None },
+            WantedModel { spec: spec("Qwen2.5-72B-Instruct"), dialogues: None },
+            WantedModel { spec: spec("Qwen2.5-7B-Instruct"), dialogues: Some(20) },
+            WantedModel { spec: &other, dialogues: Some(4) },
+            WantedModel { spec: spec("Qwen2.5-7B-Instruct"), dialogues: None },
         ];
         let plan = LaunchPlan::of(&wanted, &Sizes::read(None).unwrap(), 8, WeightsPlace::Afar);
         let told: Vec<(String, bool, u64)> =

@@ -66,7 +66,8 @@ impl SlurmOptions {
         remote: Option<&Remote>,
     ) -> anyhow::Result<()> {
         tell(plan, sizes);
-        let lines = self.lines(plan, sizes, remote);
+        let line = |model: &ModelOnGpus| self.line(model, &sizes.models[&model.model], remote);
+        let lines = plan.served.iter().map(line);
         let mut out = io::stdout().lock();
         if self.dry_run {
             let config = config.map_or("quick".into(), Path::to_string_lossy);
@@ -103,10 +104,6 @@ impl SlurmOptions {
             out.write_all(&output.stdout)?;
         }
         Ok(())
-    }
-
-    fn lines(&self, plan: &LaunchPlan, sizes: &Sizes, remote: Option<&Remote>) -> Vec<SbatchLine> {
-        plan.served.iter().map(|model| self.line(model, &sizes.models[&model.model], remote)).collect()
     }
 
     fn line(&self, model: &ModelOnGpus, size: &Size, remote: Option<&Remote>) -> SbatchLine {

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use conductor::pool::Limits;
+use conductor::rounds::RoundOutcome;
 use conductor::{ConductorSettings, Rounds};
 use domain::control::Control;
 use domain::pools::PoolState;
@@ -17,15 +18,8 @@ use crate::kit::runtime::block_on;
 use crate::kit::screen::Screen;
 use crate::place::remote::Remote;
 
-/// What there is to tell.
-pub struct ReleaseStatus {
-    rows: Vec<PoolState>,
-    problems: Vec<String>,
-    gpu_hours: f64,
-}
-
-/// Reads it.
-pub fn read(release: &Release, remote: Option<&Remote>) -> anyhow::Result<ReleaseStatus> {
+/// Reads it, as a round of its conductor would.
+pub fn read(release: &Release, remote: Option<&Remote>) -> anyhow::Result<RoundOutcome> {
     let cluster = release.pools_with_warnings()?;
     // What a conductor may use is known to it alone: who waits for GPUs is told by the servers that it starts.
     let mut rounds =
@@ -42,60 +36,57 @@ pub fn read(release: &Release, remote: Option<&Remote>) -> anyhow::Result<Releas
         })?;
         rounds.note_needs(needs, Timestamp::now());
     }
-    let outcome = rounds.round(&cluster, &workers, Timestamp::now());
-    Ok(ReleaseStatus { rows: outcome.rows, problems: outcome.problems, gpu_hours: outcome.gpu_hours })
+    Ok(rounds.round(&cluster, &workers, Timestamp::now()))
 }
 
-impl ReleaseStatus {
-    /// Prints it, with what the hours of this kind of GPU cost.
-    pub fn print(&self, gpu: &str, prices: &Prices, as_json: bool) -> anyhow::Result<ExitCode> {
-        let money = |hours: f64| prices.of_gpu_hours(gpu, hours);
-        let mut out = io::stdout().lock();
-        if as_json {
-            let all = json!({
-                "pools": self.rows, "problems": self.problems, "gpu_hours": self.gpu_hours, "gpu": gpu,
-                "currency": prices.currency(), "gpu_cost": money(self.gpu_hours).map(|money| money.amount),
-            });
-            writeln!(out, "{all}")?;
-        } else {
-            self.print_table(&mut out)?;
-            write!(out, "\n{:.1} GPU-hours", self.gpu_hours)?;
-            match money(self.gpu_hours) {
-                Some(money) => writeln!(out, ", {} {money} at the price of a {gpu}", prices.currency())?,
-                None => writeln!(out)?,
-            }
-            for row in self.rows.iter().filter(|row| row.is_given_up) {
-                let why = row.last_failure.as_deref().unwrap_or("it was given up");
-                writeln!(
-                    out,
-                    "{} failed: {}; mended? kgfleet launch --retry {}",
-                    row.pool,
-                    printable(why),
-                    row.pool
-                )?;
-            }
-            for problem in &self.problems {
-                writeln!(out, "no pool: {}", printable(problem))?;
-            }
+/// Prints it, with what the hours of this kind of GPU cost.
+pub fn print(round: &RoundOutcome, gpu: &str, prices: &Prices, as_json: bool) -> anyhow::Result<ExitCode> {
+    let money = |hours: f64| prices.of_gpu_hours(gpu, hours);
+    let mut out = io::stdout().lock();
+    if as_json {
+        let all = json!({
+            "pools": round.rows, "problems": round.problems, "gpu_hours": round.gpu_hours, "gpu": gpu,
+            "currency": prices.currency(), "gpu_cost": money(round.gpu_hours).map(|money| money.amount),
+        });
+        writeln!(out, "{all}")?;
+    } else {
+        print_table(&round.rows, &mut out)?;
+        write!(out, "\n{:.1} GPU-hours", round.gpu_hours)?;
+        match money(round.gpu_hours) {
+            Some(money) => writeln!(out, ", {} {money} at the price of a {gpu}", prices.currency())?,
+            None => writeln!(out)?,
         }
-        let is_well = self.problems.is_empty() && !self.rows.iter().any(|row| row.is_given_up);
-        Ok(if is_well { ExitCode::Success } else { ExitCode::Unsatisfied })
+        for row in round.rows.iter().filter(|row| row.is_given_up) {
+            let why = row.last_failure.as_deref().unwrap_or("it was given up");
+            writeln!(
+                out,
+                "{} failed: {}; mended? kgfleet launch --retry {}",
+                row.pool,
+                printable(why),
+                row.pool
+            )?;
+        }
+        for problem in &round.problems {
+            writeln!(out, "no pool: {}", printable(problem))?;
+        }
     }
+    let is_well = round.problems.is_empty() && !round.rows.iter().any(|row| row.is_given_up);
+    Ok(if is_well { ExitCode::Success } else { ExitCode::Unsatisfied })
+}
 
-    fn print_table(&self, out: &mut impl Write) -> anyhow::Result<()> {
-        let columns = Table::default().left(["pool", "model"]);
-        let mut table = columns.right(["left", "failures", "GPU-hours"]).left(["now"]);
-        for row in &self.rows {
-            table.row(vec![
-                row.pool.clone(),
-                row.model.clone(),
-                row.left.map_or_else(|| "?".to_owned(), |left| left.to_string()),
-                row.failures.to_string(),
-                format!("{:.1}", row.gpu_hours.total()),
-                row.words(),
-            ]);
-        }
-        Screen::here().table(&table, out)?;
-        Ok(())
+fn print_table(rows: &[PoolState], out: &mut impl Write) -> anyhow::Result<()> {
+    let columns = Table::default().left(["pool", "model"]);
+    let mut table = columns.right(["left", "failures", "GPU-hours"]).left(["now"]);
+    for row in rows {
+        table.row(vec![
+            row.pool.clone(),
+            row.model.clone(),
+            row.left.map_or_else(|| "?".to_owned(), |left| left.to_string()),
+            row.failures.to_string(),
+            format!("{:.1}", row.gpu_hours.total()),
+            row.words(),
+        ]);
     }
+    Screen::here().table(&table, out)?;
+    Ok(())
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
 
 use serde::Deserialize;
 
@@ -64,14 +65,16 @@ impl Default for WeightsSpeed {
     }
 }
 
-/// Where weights are when servers begin to load.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum WeightsPlace {
-    /// Each server fetches its own, as the times of a table take it.
-    #[default]
-    Afar,
-    /// On a volume that all servers share, where they were fetched before without GPUs.
-    SharedVolume,
+domain::named! {
+    /// Where weights are when servers begin to load.
+    #[derive(Default)]
+    pub enum WeightsPlace {
+        /// Each server fetches its own, as the times of a table take it.
+        #[default]
+        Afar = "afar",
+        /// On a volume that all servers share, where they were fetched before without GPUs.
+        SharedVolume = "shared-volume",
+    }
 }
 
 impl WeightsPlace {
@@ -80,14 +83,6 @@ impl WeightsPlace {
         match self {
             Self::Afar => Self::SharedVolume,
             Self::SharedVolume => Self::Afar,
-        }
-    }
-
-    /// The name in JSON.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Afar => "afar",
-            Self::SharedVolume => "shared-volume",
         }
     }
 }
@@ -122,18 +117,6 @@ pub struct Size {
     pub kind: String,
 }
 
-impl Size {
-    /// Minutes until a server serves that fetches its weights.
-    pub fn minutes_to_load(&self) -> f64 {
-        f64::from(self.load_minutes)
-    }
-
-    /// Tokens per second that a busy server writes.
-    pub fn speed(&self) -> f64 {
-        f64::from(self.tokens_per_second)
-    }
-}
-
 fn one() -> u32 {
     1
 }
@@ -152,40 +135,25 @@ impl Sizes {
     /// # Errors
     /// The file cannot be read, or a number in it is impossible.
     pub fn read(file: Option<&Path>) -> anyhow::Result<Self> {
-        let name = file.map_or_else(|| "the shipped table".to_owned(), |path| path.display().to_string());
-        Self::parse(&Self::text(file)?, &name)
-    }
-
-    /// The text of the table in a file, or of the one that comes with the program.
-    ///
-    /// # Errors
-    /// The file cannot be read.
-    pub fn text(file: Option<&Path>) -> anyhow::Result<String> {
-        let Some(path) = file else { return Ok(SHIPPED.to_owned()) };
-        whole_file::read_text(path).map_err(Exit::usage)
-    }
-
-    /// Reads a table of this name.
-    ///
-    /// # Errors
-    /// It is no table, or a number in it is impossible.
-    pub fn parse(text: &str, name: &str) -> anyhow::Result<Self> {
-        let sizes: Self = toml::from_str(text).map_err(|error| usage!("{name}: {error}"))?;
+        let (name, text) = match file {
+            Some(path) => (path.display().to_string(), whole_file::read_text(path).map_err(Exit::usage)?),
+            None => ("the shipped table".to_owned(), SHIPPED.to_owned()),
+        };
+        let sizes: Self = toml::from_str(&text).map_err(|error| usage!("{name}: {error}"))?;
         sizes.check().map_err(|problem| usage!("{name}: {problem}"))?;
         Ok(sizes)
     }
 
-    /// Minutes until a server of this size serves whose weights are there.
-    pub fn minutes_to_load(&self, size: &Size, weights: WeightsPlace) -> f64 {
-        match (weights, size.weights_gib) {
-            (WeightsPlace::SharedVolume, Some(gib)) => {
-                let of_nodes = size.gpus >= self.gpu.per_node;
-                let start = if of_nodes { START_OF_NODES_MINUTES } else { START_MINUTES };
-                let reads = f64::from(gib) / self.weights.shared_gib_per_second / 60.0;
-                (start + reads).min(size.minutes_to_load())
-            }
-            _ => size.minutes_to_load(),
+    /// How long a server of this size loads whose weights are there.
+    pub fn load(&self, size: &Size, weights: WeightsPlace) -> Duration {
+        let mut minutes = f64::from(size.load_minutes);
+        if let (WeightsPlace::SharedVolume, Some(gib)) = (weights, size.weights_gib) {
+            let of_nodes = size.gpus >= self.gpu.per_node;
+            let start = if of_nodes { START_OF_NODES_MINUTES } else { START_MINUTES };
+            let reads = f64::from(gib) / self.weights.shared_gib_per_second / 60.0;
+            minutes = minutes.min(start + reads);
         }
+        Duration::from_secs_f64(60.0 * minutes)
     }
 
     /// Tokens that a model of this size writes in a dialogue.
@@ -241,11 +209,11 @@ mod tests {
     #[test]
     fn weights_on_a_shared_volume_are_read_at_its_speed() {
         let sizes = Sizes::read(None).unwrap();
-        let minutes = |model: &str, place| sizes.minutes_to_load(&sizes.models[model], place);
+        let seconds = |model: &str, place| sizes.load(&sizes.models[model], place).as_secs_f64();
         let (small, large) = ("Qwen/Qwen2-7B-Instruct", "deepseek-ai/DeepSeek-R1");
         // 15 GiB in seven and a half seconds, 641 GiB in 320, and the start.
-        assert_eq!(minutes(small, WeightsPlace::SharedVolume), 3.125);
-        assert!((minutes(large, WeightsPlace::SharedVolume) - 10.34).abs() < 0.01);
-        assert_eq!(minutes(small, WeightsPlace::Afar), 5.0);
+        assert_eq!(seconds(small, WeightsPlace::SharedVolume), 187.5);
+        assert_eq!(seconds(large, WeightsPlace::SharedVolume), 620.5);
+        assert_eq!(seconds(small, WeightsPlace::Afar), 300.0);
     }
 }

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use domain::model::Connector;
+use domain::model::{Connector, ModelSpec};
 use serde_json::{Map, Value, json};
 
-use super::plan::{HostedModel, LaunchPlan, ModelOnGpus};
+use super::plan::{LaunchPlan, ModelOnGpus};
 use super::schedule::LaunchLimits;
 use super::table::Sizes;
 
@@ -55,7 +55,7 @@ fn pool(name: String, model: &ModelOnGpus, sizes: &Sizes) -> Value {
         "requestGPUType": sizes.gpu.resource,
         "estimate": {
             "loadMinutes": load_minutes(model),
-            "tokensPerSecond": size.speed(),
+            "tokensPerSecond": f64::from(size.tokens_per_second),
             "tokens": sizes.tokens_of(size),
             "dialogues": model.dialogues,
         },
@@ -92,7 +92,7 @@ pub fn provider_keys(plan: &LaunchPlan) -> BTreeSet<String> {
 }
 
 /// The name of a hosted model's key.
-fn key_name(model: &HostedModel) -> String {
+fn key_name(model: &ModelSpec) -> String {
     match (model.connector, &model.endpoint) {
         (Connector::OpenaiCompatible, Some(endpoint)) => host_name(endpoint),
         (connector, _) => connector.as_str().to_owned(),
