@@ -18,7 +18,7 @@ use tokio::sync::Semaphore;
 use crate::engine::worker::threads;
 use crate::kit::exit_code::ExitCode;
 use opened::OpenedPacks;
-use request::{Refusal, Request};
+use request::Refusal;
 
 /// Longest line that is read, in bytes: an answer may have 16 MiB, and its graph 64 MiB, both with escapes.
 const LINE_BYTES_MAX: u64 = 256 << 20;
@@ -60,9 +60,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let mut input = BufReader::with_capacity(1 << 16, io::stdin().lock());
     let mut line = Vec::new();
     let read = loop {
-        let request = match next_line(&mut input, &mut line) {
-            Ok(Some(Ok(()))) => Request::read(&line),
-            Ok(Some(Err(refusal))) => Err(refusal),
+        let (id, request) = match next_line(&mut input, &mut line) {
+            Ok(Some(Ok(()))) => request::read(&line),
+            Ok(Some(Err(refusal))) => (Value::Null, Err(refusal)),
             Ok(None) => break Ok(()),
             Err(error) => break Err(error),
         };
@@ -73,10 +73,11 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         }
         let (packs, said) = (Arc::clone(&packs), said.clone());
         runtime.spawn(async move {
-            let reply = match request {
-                Ok(request) => scored::reply(request, &packs).await,
+            let mut reply = match request {
+                Ok(wanted) => scored::reply(wanted, &packs).await.unwrap_or_else(Refusal::into_line),
                 Err(refusal) => refusal.into_line(),
             };
+            reply["id"] = id;
             let _ = said.send(reply);
             drop(place);
         });
@@ -102,7 +103,7 @@ fn next_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<Option<
             line.shrink_to_fit();
             input.skip_until(b'\n')?;
             let message = format!("a line has more than {} MiB", LINE_BYTES_MAX >> 20);
-            return Ok(Some(Err(Refusal::of_request(Value::Null, message))));
+            return Ok(Some(Err(Refusal::of_request(message))));
         }
         if !line.trim_ascii().is_empty() {
             return Ok(Some(Ok(())));

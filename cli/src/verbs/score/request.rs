@@ -9,14 +9,6 @@ use worker::material::CORE;
 /// Most answers of a line: a dialogue has five at most, and a recorded one may have gone on.
 const ANSWERS_MAX: usize = 64;
 
-/// A line, with what the caller calls it.
-#[derive(Debug)]
-pub(super) struct Request {
-    /// Repeated in the reply: any JSON.
-    pub(super) id: Value,
-    pub(super) wanted: Wanted,
-}
-
 /// What a line asks for.
 #[derive(Debug)]
 pub(super) enum Wanted {
@@ -53,30 +45,28 @@ pub(super) enum Place {
 /// Why a line gets no scores.
 #[derive(Debug)]
 pub(super) struct Refusal {
-    id: Value,
     kind: &'static str,
     message: String,
 }
 
 impl Refusal {
     /// The line is not what it must be.
-    pub(super) fn of_request(id: Value, message: impl Into<String>) -> Self {
-        Self { id, kind: "request", message: message.into() }
+    pub(super) fn of_request(message: impl Into<String>) -> Self {
+        Self { kind: "request", message: message.into() }
     }
 
     /// A pack, a task, a reference or a graph cannot be used.
-    pub(super) fn of_material(id: Value, message: impl Into<String>) -> Self {
-        Self { id, kind: "material", message: message.into() }
+    pub(super) fn of_material(message: String) -> Self {
+        Self { kind: "material", message }
     }
 
     /// Evaluation failed for a reason that no answer can cause.
-    pub(super) fn of_evaluator(id: Value, message: impl Into<String>) -> Self {
-        Self { id, kind: "evaluator", message: message.into() }
+    pub(super) fn of_evaluator(message: String) -> Self {
+        Self { kind: "evaluator", message }
     }
 
     pub(super) fn into_line(self) -> Value {
-        let Self { id, kind, message } = self;
-        json!({ "id": id, "error": { "kind": kind, "message": message } })
+        json!({ "error": { "kind": self.kind, "message": self.message } })
     }
 }
 
@@ -104,39 +94,42 @@ struct Line {
     compare: bool,
 }
 
-impl Request {
-    /// Reads a line.
-    ///
-    /// # Errors
-    /// What is wrong with it.
-    pub(super) fn read(line: &[u8]) -> Result<Self, Refusal> {
-        let line: Line = serde_json::from_slice(line).map_err(|error| {
+/// Reads a line: what the caller calls it, which is any JSON, and what it asks for or what is wrong with it.
+pub(super) fn read(line: &[u8]) -> (Value, Result<Wanted, Refusal>) {
+    match serde_json::from_slice::<Line>(line) {
+        Ok(mut line) => (std::mem::take(&mut line.id), line.wanted()),
+        Err(error) => {
             // Whoever sent it knows by its id which one is meant, if that much can be read.
             let id = serde_json::from_slice::<Value>(line).ok().and_then(|line| line.get("id").cloned());
-            Refusal::of_request(id.unwrap_or_default(), format!("the line cannot be read: {error}"))
-        })?;
-        let Line { id, tasks, given, pack, task, case, mut answers, seed, compare } = line;
+            let refusal = Refusal::of_request(format!("the line cannot be read: {error}"));
+            (id.unwrap_or_default(), Err(refusal))
+        }
+    }
+}
+
+impl Line {
+    fn wanted(self) -> Result<Wanted, Refusal> {
+        let Self { tasks, given, pack, task, case, mut answers, seed, compare, .. } = self;
         if answers.len() > ANSWERS_MAX {
             let message = format!("a line has {} answers; {ANSWERS_MAX} are the most", answers.len());
-            return Err(Refusal::of_request(id, message));
+            return Err(Refusal::of_request(message));
         }
-        let wanted = match (tasks, given, task) {
-            (Some(pack), None, None) => Wanted::Tasks { pack },
+        match (tasks, given, task) {
+            (Some(pack), None, None) => Ok(Wanted::Tasks { pack }),
             (None, Some(given), None) => match (answers.pop(), answers.is_empty()) {
-                (Some(answer), true) => Wanted::Given { given, answer, compares: compare },
-                _ => return Err(Refusal::of_request(id, "`given` needs one answer in `answers`")),
+                (Some(answer), true) => Ok(Wanted::Given { given, answer, compares: compare }),
+                _ => Err(Refusal::of_request("`given` needs one answer in `answers`")),
             },
-            (None, None, Some(task)) => Wanted::Case(CaseRequest {
+            (None, None, Some(task)) => Ok(Wanted::Case(CaseRequest {
                 pack: pack.unwrap_or_else(|| CORE.to_owned()),
                 task,
                 place: case.unwrap_or(Place::Iteration(0)),
                 answers,
                 seed,
                 compares: compare,
-            }),
-            _ => return Err(Refusal::of_request(id, "a line has one of: `task`, `given`, `tasks`")),
-        };
-        Ok(Self { id, wanted })
+            })),
+            _ => Err(Refusal::of_request("a line has one of: `task`, `given`, `tasks`")),
+        }
     }
 }
 
@@ -144,26 +137,27 @@ impl Request {
 mod tests {
     use super::*;
 
-    fn refused(line: &str) -> Value {
-        Request::read(line.as_bytes()).unwrap_err().into_line()
+    fn refused(line: &str) -> (Value, Value) {
+        let (id, wanted) = read(line.as_bytes());
+        (id, wanted.unwrap_err().into_line()["error"].take())
     }
 
     #[test]
     fn a_line_that_cannot_be_used_is_refused_under_its_own_name() {
         let wrong = refused(r#"{"id": [7, "a"], "task": "T", "answer": "x"}"#);
-        assert_eq!((&wrong["id"], &wrong["error"]["kind"]), (&json!([7, "a"]), &json!("request")));
-        assert!(wrong["error"]["message"].as_str().unwrap().contains("unknown field `answer`"), "{wrong}");
-        assert_eq!(refused("{\"id\": 1")["id"], Value::Null);
-        assert_eq!(refused(r#"{"id": 2, "tasks": "core", "task": "T"}"#)["id"], 2);
+        assert_eq!((&wrong.0, &wrong.1["kind"]), (&json!([7, "a"]), &json!("request")));
+        assert!(wrong.1["message"].as_str().unwrap().contains("unknown field `answer`"), "{wrong:?}");
+        assert_eq!(refused("{\"id\": 1").0, Value::Null);
+        assert_eq!(refused(r#"{"id": 2, "tasks": "core", "task": "T"}"#).0, 2);
         let two = r#"{"given": {"kind": "list", "reference": []}, "answers": ["a", "b"]}"#;
-        assert!(refused(two)["error"]["message"].as_str().unwrap().contains("one answer"));
+        assert!(refused(two).1["message"].as_str().unwrap().contains("one answer"));
         let many = json!({ "task": "T", "answers": vec![""; ANSWERS_MAX + 1] }).to_string();
-        assert!(refused(&many)["error"]["message"].as_str().unwrap().contains("64 are the most"));
+        assert!(refused(&many).1["message"].as_str().unwrap().contains("64 are the most"));
     }
 
     #[test]
     fn a_case_is_named_by_its_name_or_by_an_iteration() {
-        let place = |line: &str| match Request::read(line.as_bytes()).unwrap().wanted {
+        let place = |line: &str| match read(line.as_bytes()).1.unwrap() {
             Wanted::Case(case) => case.place,
             other => panic!("{other:?}"),
         };

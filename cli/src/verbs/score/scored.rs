@@ -11,21 +11,19 @@ use worker::Judgement;
 use worker::evaluate::sandbox::{Beyond, Examined};
 
 use super::opened::{OpenedPack, OpenedPacks};
-use super::request::{CaseRequest, Place, Refusal, Request, Wanted};
+use super::request::{CaseRequest, Place, Refusal, Wanted};
 
 /// The reply to a line.
-pub(super) async fn reply(request: Request, packs: &Arc<OpenedPacks>) -> Value {
-    let Request { id, wanted } = request;
-    let replied = match wanted {
-        Wanted::Tasks { pack } => tasks(&id, &pack, packs).await,
-        Wanted::Case(case) => of_case(&id, &case, packs).await,
-        Wanted::Given { given, answer, compares } => of_given(&id, given, &answer, compares, packs).await,
-    };
-    replied.unwrap_or_else(Refusal::into_line)
+pub(super) async fn reply(wanted: Wanted, packs: &Arc<OpenedPacks>) -> Result<Value, Refusal> {
+    match wanted {
+        Wanted::Tasks { pack } => tasks(&pack, packs).await,
+        Wanted::Case(case) => of_case(&case, packs).await,
+        Wanted::Given { given, answer, compares } => of_given(given, &answer, compares, packs).await,
+    }
 }
 
-async fn tasks(id: &Value, name: &str, packs: &Arc<OpenedPacks>) -> Result<Value, Refusal> {
-    let opened = packs.of(name).await.map_err(|why| Refusal::of_material(id.clone(), why))?;
+async fn tasks(name: &str, packs: &Arc<OpenedPacks>) -> Result<Value, Refusal> {
+    let opened = packs.of(name).await.map_err(Refusal::of_material)?;
     let task = |task: &Arc<Task>| {
         let cases: Vec<&str> = task.cases().iter().map(|case| case.data.uid.as_str()).collect();
         json!({
@@ -40,7 +38,6 @@ async fn tasks(id: &Value, name: &str, packs: &Arc<OpenedPacks>) -> Result<Value
     };
     let header = opened.pack.header();
     Ok(json!({
-        "id": id,
         "pack": {
             "name": header.name,
             "version": header.version,
@@ -52,31 +49,28 @@ async fn tasks(id: &Value, name: &str, packs: &Arc<OpenedPacks>) -> Result<Value
     }))
 }
 
-async fn of_case(id: &Value, asked: &CaseRequest, packs: &Arc<OpenedPacks>) -> Result<Value, Refusal> {
-    let unusable = |why: String| Refusal::of_material(id.clone(), why);
-    let opened = packs.of(&asked.pack).await.map_err(unusable)?;
-    let (number, iteration, task) = found(&opened, asked).map_err(unusable)?;
+async fn of_case(asked: &CaseRequest, packs: &Arc<OpenedPacks>) -> Result<Value, Refusal> {
+    let opened = packs.of(&asked.pack).await.map_err(Refusal::of_material)?;
+    let (number, iteration, task) = found(&opened, asked).map_err(Refusal::of_material)?;
     let case = task.case_index(iteration);
     let mut dialogue = Dialogue::new(task.case(iteration).exercise().shots());
     let mut examined = Vec::with_capacity(asked.answers.len());
     for answer in &asked.answers {
         let judgement = Judgement { task: number, case, answer: answer.as_str().into() };
         let beyond = Beyond { given: None, compares: asked.compares };
-        let sandbox = opened.sandbox().await.map_err(|why| Refusal::of_evaluator(id.clone(), why))?;
-        let Examined { verdict, compared } =
-            sandbox.examine(judgement, beyond).await.map_err(|error| refused(id, error))?;
+        let sandbox = opened.sandbox().await.map_err(Refusal::of_evaluator)?;
+        let Examined { verdict, compared } = sandbox.examine(judgement, beyond).await.map_err(refused)?;
         dialogue.take(verdict);
         examined.push(compared);
     }
     let question = question_seed(asked.seed, &task.label, iteration);
-    let next =
-        task.next_prompt(iteration, question, &dialogue).map_err(|error| unusable(error.to_string()))?;
-    let system = task.system(iteration).map_err(|error| unusable(error.to_string()))?;
+    let unworded = |error: tasks::TemplateError| Refusal::of_material(error.to_string());
+    let next = task.next_prompt(iteration, question, &dialogue).map_err(unworded)?;
+    let system = task.system(iteration).map_err(unworded)?;
     let Evaluation { scores, infos, unscored } = dialogue.into_evaluation();
     let at = headline_answer(task.class.headline, &scores, examined.len());
     let compared = at.map(|at| examined.swap_remove(at)).unwrap_or_default();
     Ok(json!({
-        "id": id,
         "case": task.case(iteration).data.uid,
         "value": task.class.headline_of(&scores),
         "headline": task.class.headline.join("."),
@@ -92,20 +86,17 @@ async fn of_case(id: &Value, asked: &CaseRequest, packs: &Arc<OpenedPacks>) -> R
 }
 
 async fn of_given(
-    id: &Value,
     given: GivenExercise,
     answer: &str,
     compares: bool,
     packs: &Arc<OpenedPacks>,
 ) -> Result<Value, Refusal> {
-    let sandbox = packs.given().await.map_err(|why| Refusal::of_evaluator(id.clone(), why))?;
+    let sandbox = packs.given().await.map_err(Refusal::of_evaluator)?;
     let beyond = Beyond { given: Some(Arc::new(given)), compares };
     let judgement = Judgement { task: 0, case: 0, answer: answer.into() };
-    let Examined { verdict, compared } =
-        sandbox.examine(judgement, beyond).await.map_err(|error| refused(id, error))?;
+    let Examined { verdict, compared } = sandbox.examine(judgement, beyond).await.map_err(refused)?;
     let (scores, infos): (Scores, Infos) = (verdict.scores, verdict.infos);
     Ok(json!({
-        "id": id,
         "value": scores.get("score"),
         "headline": "score",
         "compared": shown(&compared),
@@ -132,10 +123,10 @@ fn found<'o>(opened: &'o OpenedPack, asked: &CaseRequest) -> Result<(usize, u32,
     Ok((number, iteration, task))
 }
 
-fn refused(id: &Value, error: EvaluatorError) -> Refusal {
+fn refused(error: EvaluatorError) -> Refusal {
     match error {
-        EvaluatorError::Refused(why) => Refusal::of_material(id.clone(), why),
-        error => Refusal::of_evaluator(id.clone(), error.to_string()),
+        EvaluatorError::Refused(why) => Refusal::of_material(why),
+        error => Refusal::of_evaluator(error.to_string()),
     }
 }
 
