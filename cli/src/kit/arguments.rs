@@ -20,6 +20,12 @@ pub fn file_to_read(text: &str) -> Result<PathBuf, String> {
     }
 }
 
+/// A share, from 0 to 1.
+pub fn share(text: &str) -> Result<f64, String> {
+    let share = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));
+    share.ok_or_else(|| "expected a number between 0 and 1".to_owned())
+}
+
 /// Hours, above 0.
 pub fn hours(text: &str) -> Result<f64, String> {
     let hours: f64 = text.parse().map_err(|_| "expected a number of hours".to_owned())?;

@@ -13,6 +13,7 @@ use report::words;
 
 use crate::files::inputs::Inputs;
 use crate::files::tables::{self, TableFormat};
+use crate::kit::arguments::share;
 use crate::kit::exit_code::{ExitCode, usage};
 use crate::kit::output::say;
 use crate::place::completing;
@@ -37,10 +38,10 @@ pub struct Arguments {
     b: Option<String>,
     /// Fail (exit code 1) where the second is worse than the first by more than this, at 95 % confidence: where the whole
     /// interval of the mean difference of the tasks lies below -X. Says so where there are too few exercises to tell.
-    #[arg(long, value_name = "X", value_parser = margin)]
+    #[arg(long, value_name = "X", value_parser = share)]
     gate: Option<f64>,
     /// Say what it takes to know every difference this well: half the width of its interval.
-    #[arg(long, value_name = "X", value_parser = margin)]
+    #[arg(long, value_name = "X", value_parser = share)]
     within: Option<f64>,
     #[arg(long, value_enum, default_value = "text")]
     format: TableFormat,
@@ -49,13 +50,6 @@ pub struct Arguments {
     out: Option<PathBuf>,
     #[command(flatten)]
     from: Inputs,
-}
-
-fn margin(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(margin) if (0.0..=1.0).contains(&margin) => Ok(margin),
-        _ => Err("expected a number between 0 and 1".to_owned()),
-    }
 }
 
 /// Runs the command.

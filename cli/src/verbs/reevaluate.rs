@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use anyhow::bail;
 
+use crate::kit::arguments::share;
 use crate::kit::exit_code::ExitCode;
 use crate::kit::output::{Table, percent};
 use crate::kit::screen::Screen;
@@ -27,13 +28,6 @@ pub struct Arguments {
     /// Fail unless at least this share of the score values (0 to 1) is equal.
     #[arg(long, value_name = "X", value_parser = share)]
     require_agreement: Option<f64>,
-}
-
-fn share(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
-        _ => Err("expected a number between 0 and 1".to_owned()),
-    }
 }
 
 /// Runs the command.
