@@ -75,7 +75,7 @@ impl Display for DiskForecast {
 /// # Errors
 /// Its logs or its disk cannot be measured.
 pub fn forecast(view: &BenchmarkView, data_dir: &Path) -> anyhow::Result<Option<DiskForecast>> {
-    let left: u64 = own_runs(view).iter().map(|run| run.planned.saturating_sub(run.done)).sum();
+    let left: u64 = own_runs(view).iter().map(|(_, planned, done)| planned.saturating_sub(*done)).sum();
     if view.phase.is_over() || left == 0 {
         return Ok(None);
     }
@@ -90,9 +90,9 @@ pub fn forecast(view: &BenchmarkView, data_dir: &Path) -> anyhow::Result<Option<
 /// Its logs cannot be measured.
 pub fn written(view: &BenchmarkView, data_dir: &Path) -> anyhow::Result<WrittenLogs> {
     let mut written = WrittenLogs::default();
-    for run in own_runs(view) {
-        written.bytes += log_bytes(run.name, data_dir)?;
-        written.records += run.done;
+    for (run, _, done) in own_runs(view) {
+        written.bytes += log_bytes(run, data_dir)?;
+        written.records += done;
     }
     Ok(written)
 }
@@ -120,20 +120,14 @@ pub async fn written_of_unfinished(
     }
 }
 
-/// A run of a benchmark, as far as its log is concerned.
-struct OwnRun<'a> {
-    name: &'a RunId,
-    planned: u64,
-    done: u64,
-}
-
-/// The runs whose logs are its own: a judged benchmark may use those of others.
-fn own_runs(view: &BenchmarkView) -> Vec<OwnRun<'_>> {
+/// The runs whose logs are its own, with the numbers of dialogues that are planned and done: a judged benchmark may use those of
+/// others.
+fn own_runs(view: &BenchmarkView) -> Vec<(&RunId, u64, u64)> {
     if view.runs.is_empty() {
-        return vec![OwnRun { name: &view.run, planned: view.planned, done: view.done() }];
+        return vec![(&view.run, view.planned, view.done())];
     }
     let own = view.runs.iter().filter(|run| local::is_run_of(&run.name, view.run.as_str()));
-    own.map(|run| OwnRun { name: &run.name, planned: run.planned, done: run.scored + run.failed }).collect()
+    own.map(|run| (&run.name, run.planned, run.scored + run.failed)).collect()
 }
 
 /// Bytes of the log of a run; 0 where it has none yet.

@@ -30,13 +30,6 @@ struct Candidate {
     created_at: Option<Timestamp>,
 }
 
-impl Candidate {
-    /// Whether it is a run of a pipeline's stage. Users mean the pipeline, unless they name the stage.
-    fn is_stage(&self) -> bool {
-        benchmark_of(&self.name) != self.name
-    }
-}
-
 /// The run or judged benchmark that a name means. A name that matches none is returned unchanged; who asks for it is told that it
 /// does not exist.
 ///
@@ -53,6 +46,7 @@ pub async fn resolve(wanted: &str, control: &dyn Control) -> anyhow::Result<RunI
             say(&format!("warning: run {} cannot be read: {}", view.run, printable(why)));
         }
     }
+    let candidate = |view: BenchmarkView| Candidate { name: view.run, created_at: Some(view.created_at) };
     let mut candidates: Vec<Candidate> = listed.into_iter().map(candidate).collect();
     // Runs of a judged benchmark are named after it and are not listed beside it.
     if let Some((benchmark, _)) = wanted.split_once('.')
@@ -83,10 +77,6 @@ pub async fn is_known(name: &str, control: &dyn Control) -> anyhow::Result<bool>
     }
 }
 
-fn candidate(view: BenchmarkView) -> Candidate {
-    Candidate { name: view.run, created_at: Some(view.created_at) }
-}
-
 /// Whether a text has the form of a whole name, which is not looked up.
 fn is_whole(wanted: &str) -> bool {
     let mut lengths = wanted.split('-').map(str::len);
@@ -98,7 +88,9 @@ fn choose(wanted: &str, candidates: Vec<Candidate>) -> anyhow::Result<RunId> {
     if candidates.iter().any(|candidate| candidate.name == named) {
         return Ok(named);
     }
-    let (stages, runs): (Vec<_>, Vec<_>) = candidates.into_iter().partition(Candidate::is_stage);
+    // Of a pipeline and the runs of its stages, users mean the pipeline, unless they name the stage.
+    let is_stage = |candidate: &Candidate| benchmark_of(&candidate.name) != candidate.name;
+    let (stages, runs): (Vec<_>, Vec<_>) = candidates.into_iter().partition(is_stage);
     if wanted == LATEST {
         let newest = runs.into_iter().max_by(|a, b| (a.created_at, &a.name).cmp(&(b.created_at, &b.name)));
         return Ok(newest.map_or(named, |newest| newest.name));
