@@ -1,15 +1,14 @@
 //! `kgfleet fleet workers spool`: undelivered records of the workers on this machine.
 
-use std::io::{self, Write};
 use std::path::PathBuf;
 
 use domain::RunId;
-use serde_json::json;
-use worker::outbox::spools;
+use serde::Serialize;
+use worker::outbox::spools::{self, SpoolFolder};
 
 use crate::kit::exit_code::ExitCode;
 use crate::kit::output::{Table, note};
-use crate::kit::screen::Screen;
+use crate::kit::screen::print_all;
 
 /// List or drop undelivered records of the workers on this machine.
 #[derive(Debug, clap::Args)]
@@ -55,7 +54,7 @@ struct DropArguments {
 }
 
 impl Place {
-    fn spools(&self) -> anyhow::Result<Vec<spools::SpoolFolder>> {
+    fn spools(&self) -> anyhow::Result<Vec<SpoolFolder>> {
         Ok(spools::survey(&self.work_dir.join("spool"))?)
     }
 }
@@ -68,39 +67,39 @@ pub(super) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     }
 }
 
+/// Undelivered records of a run that a worker has.
+#[derive(Serialize)]
+struct HeldLine {
+    worker: String,
+    run: RunId,
+    records: u64,
+    bytes: u64,
+    in_use: bool,
+}
+
 fn list(arguments: &ListArguments) -> anyhow::Result<ExitCode> {
-    let mut out = io::stdout().lock();
-    let mut table = Table::default().left(["worker", "run"]).right(["records", "bytes"]).left([""]);
-    for found in arguments.place.spools()? {
-        let worker = found.dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        for (run, held) in &found.runs {
-            if arguments.json {
-                let line = json!({
-                    "worker": worker, "run": run, "records": held.records, "bytes": held.bytes,
-                    "in_use": found.in_use,
-                });
-                writeln!(out, "{line}")?;
-                continue;
-            }
-            let remark = if found.in_use { "the worker runs" } else { "" };
-            table.row(vec![
-                worker.clone(),
-                run.to_string(),
-                held.records.to_string(),
-                held.bytes.to_string(),
-                remark.to_owned(),
-            ]);
+    let mut lines = Vec::new();
+    for SpoolFolder { dir, in_use, runs } in arguments.place.spools()? {
+        let worker = dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        lines.extend(runs.into_iter().map(|(run, held)| {
+            let (records, bytes) = (held.records, held.bytes);
+            HeldLine { worker: worker.clone(), run, records, bytes, in_use }
+        }));
+    }
+    print_all(&lines, arguments.json, |lines| {
+        let mut table = Table::default().left(["worker", "run"]).right(["records", "bytes"]).left([""]);
+        for HeldLine { worker, run, records, bytes, in_use } in lines {
+            let remark = if *in_use { "the worker runs" } else { "" };
+            table.row([worker.as_str(), run.as_str(), &records.to_string(), &bytes.to_string(), remark]);
         }
-    }
-    if !arguments.json {
-        Screen::here().table(&table, &mut out)?;
-    }
+        table
+    })?;
     Ok(ExitCode::Success)
 }
 
 fn drop_records(arguments: &DropArguments) -> anyhow::Result<ExitCode> {
     let run = arguments.run.as_deref().map(RunId::new);
-    let meant = |found: &spools::SpoolFolder| match &run {
+    let meant = |found: &SpoolFolder| match &run {
         Some(run) => found.runs.contains_key(run),
         None => !found.runs.is_empty(),
     };
