@@ -4,8 +4,6 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
 
-use sha2::{Digest as _, Sha256};
-
 /// Where the driver tells of the GPUs of a machine.
 const GPUS: &str = "/proc/driver/nvidia/gpus";
 
@@ -14,20 +12,8 @@ const GPU_BYTES_MAX: u64 = 64 << 10;
 
 /// The digest of this program's file.
 pub fn digest_of_this_program() -> Option<String> {
-    let digest = || -> io::Result<String> {
-        let mut file = File::open(std::env::current_exe()?)?;
-        let mut hasher = Sha256::new();
-        let mut buffer = vec![0; 1 << 20];
-        loop {
-            match file.read(&mut buffer)? {
-                0 => break,
-                length => hasher.update(&buffer[..length]),
-            }
-        }
-        let digits: String = hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-        Ok(format!("sha256:{digits}"))
-    };
-    digest().ok()
+    let (_, digest) = results::archive::hashed(&std::env::current_exe().ok()?).ok()?;
+    Some(format!("sha256:{digest}"))
 }
 
 /// The command of a server in one line. What follows an option about a key, a token or a password is left out.

@@ -1,19 +1,13 @@
 //! The provenance of an imported pack: names and hashes of files, never their texts.
 
-use std::fs::File;
-use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use domain::text::hex;
+use results::archive::hashed;
 use results::llmkgbench::Document;
-use sha2::{Digest, Sha256};
 
 use super::GraphDocument;
 use super::report::{FileLine, Findings, Problem};
 use crate::manifest::sha256_hex;
-
-/// Bytes hashed at a time.
-const HASHED_BYTES: usize = 64 << 10;
 
 /// The files on disk, each once, and the graphs. Names are without folders, so that the same files give the same pack
 /// on every machine.
@@ -31,8 +25,8 @@ pub(super) fn files(
     let mut lines = Vec::new();
     for path in paths {
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-        match sha256_of(&path) {
-            Ok(sha256) => lines.push(FileLine { name, sha256 }),
+        match hashed(&path) {
+            Ok((_, sha256)) => lines.push(FileLine { name, sha256 }),
             Err(error) => {
                 let message = format!("cannot be hashed: {error}");
                 findings.file(&path.display().to_string(), Problem::Unreadable { message });
@@ -43,19 +37,6 @@ pub(super) fn files(
         graphs.iter().map(|graph| FileLine { name: graph.file.clone(), sha256: sha256_hex(&graph.content) }),
     );
     lines
-}
-
-fn sha256_of(path: &Path) -> io::Result<String> {
-    let mut file = File::open(path)?;
-    let mut digest = Sha256::new();
-    let mut buffer = vec![0; HASHED_BYTES];
-    loop {
-        match file.read(&mut buffer)? {
-            0 => break,
-            length => digest.update(&buffer[..length]),
-        }
-    }
-    Ok(hex(digest.finalize()))
 }
 
 /// The provenance of the header.
