@@ -23,7 +23,6 @@ const UID_FIELDS: [&str; 2] = ["uid", "taskUid"];
 #[derive(Debug, Default)]
 pub(super) struct Collector {
     tasks: Vec<CollectedTask>,
-    by_label: HashMap<String, usize>,
 }
 
 #[derive(Debug)]
@@ -73,15 +72,10 @@ impl Collector {
         let Some(prompt) = record.prompts().next() else {
             return vec![Problem::Unusable { message: "no prompt is recorded".to_owned() }];
         };
-        let label = record.task_label();
-        let known = match self.by_label.get(label) {
-            Some(index) => *index,
-            None => {
-                self.by_label.insert(label.to_owned(), self.tasks.len());
-                self.tasks.push(CollectedTask::new(record, class));
-                self.tasks.len() - 1
-            }
-        };
+        let known = self.index_of(record).unwrap_or_else(|| {
+            self.tasks.push(CollectedTask::new(record, class));
+            self.tasks.len() - 1
+        });
         let task = &mut self.tasks[known];
         if !task.is_of(record) {
             return vec![Problem::OtherTask];
@@ -97,16 +91,18 @@ impl Collector {
 
     /// The task of a record and its index, unless it was left out or the record belongs to another version of it.
     pub(super) fn task_of(&self, record: &ResultRecord) -> Option<(usize, &CollectedTask)> {
-        let index = *self.by_label.get(record.task_label())?;
+        let index = self.index_of(record)?;
         let task = &self.tasks[index];
         task.is_of(record).then_some((index, task))
+    }
+
+    fn index_of(&self, record: &ResultRecord) -> Option<usize> {
+        self.tasks.iter().position(|task| task.data.label.as_str() == record.task_label())
     }
 
     /// Leaves out the tasks that `wanted` refuses.
     pub(super) fn keep(&mut self, mut wanted: impl FnMut(&TaskData) -> bool) {
         self.tasks.retain(|task| wanted(&task.data));
-        self.by_label =
-            self.tasks.iter().enumerate().map(|(i, task)| (task.data.label.to_string(), i)).collect();
     }
 
     /// Merges equal first prompts, and gives every task the follow-up templates that it may need: derived from its
