@@ -26,7 +26,7 @@ pub use error::PackError;
 pub use header::{GraphSource, GraphSpec, Group, Header};
 pub use import::import;
 pub use manifest::{FORMAT_VERSION, Manifest, PackHash};
-pub use pack::{CaseView, Pack, TaskLine, bundled, published_password};
+pub use pack::{Pack, TaskLine, bundled, published_password};
 pub use parts::Parts;
 pub use sealed::{SEALED_BYTES_MAX, seal, seal_quickly};
 pub use sealed_file::{manifest_path, seal_file};

@@ -19,7 +19,7 @@ use crate::manifest::{Manifest, PackHash, sha256_hex};
 use crate::parts::{Parts, io};
 use crate::sealed;
 
-pub use listing::{CaseView, TaskLine};
+pub use listing::TaskLine;
 
 /// Longest label of a task, in characters: labels stand in tables and in metrics.
 const LABEL_CHARS_MAX: usize = 1_000;

@@ -34,20 +34,20 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let pack = arguments.password.open(&arguments.pack)?;
-    let view = pack.show(&arguments.case).map_err(as_exit)?;
+    let (task, case) = pack.show(&arguments.case).map_err(as_exit)?;
     let texts = json!({
-        "firstPrompt": first_prompt(&pack, view.label.as_str(), &view.case.uid)?,
-        "followUps": view.wording,
-        "data": view.case.data,
-        "referenceAnswer": view.case.reference_answer,
-        "wrongAnswer": view.case.wrong_answer,
-        "malformedAnswer": view.case.malformed_answer,
+        "firstPrompt": first_prompt(&pack, task.label.as_str(), &case.uid)?,
+        "followUps": task.wording,
+        "data": case.data,
+        "referenceAnswer": case.reference_answer,
+        "wrongAnswer": case.wrong_answer,
+        "malformedAnswer": case.malformed_answer,
     });
     let texts = if pack.header().protected && !arguments.plaintext { redacted_value(&texts) } else { texts };
     let mut out = io::stdout().lock();
     if arguments.json {
         let mut object = json!({
-            "task": view.label, "case": view.case.uid, "class": view.class, "parameters": view.parameters,
+            "task": task.label, "case": case.uid, "class": task.class, "parameters": task.parameters,
         });
         if let (Some(object), Value::Object(texts)) = (object.as_object_mut(), texts) {
             object.extend(texts);
@@ -55,10 +55,10 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         writeln!(out, "{object}")?;
         return Ok(ExitCode::Success);
     }
-    writeln!(out, "task        {}", view.label)?;
-    writeln!(out, "case        {}", view.case.uid)?;
-    writeln!(out, "class       {}", view.class)?;
-    writeln!(out, "parameters  {}", Value::Object(view.parameters.clone()))?;
+    writeln!(out, "task        {}", task.label)?;
+    writeln!(out, "case        {}", case.uid)?;
+    writeln!(out, "class       {}", task.class)?;
+    writeln!(out, "parameters  {}", Value::Object(task.parameters.clone()))?;
     for (title, value) in texts.as_object().unwrap_or(&Map::new()) {
         section(title, value, &mut out)?;
     }

@@ -3,7 +3,7 @@
 use domain::TaskLabel;
 use domain::spelling;
 use serde::Serialize;
-use tasks::{CaseData, TaskData, Wording};
+use tasks::{CaseData, TaskData};
 
 use super::Pack;
 use crate::error::PackError;
@@ -24,18 +24,6 @@ pub struct TaskLine {
     pub cases: Vec<String>,
 }
 
-/// One case with the data of its task.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct CaseView<'p> {
-    pub label: &'p TaskLabel,
-    pub class: &'p str,
-    pub parameters: &'p serde_json::Map<String, serde_json::Value>,
-    /// Its templates.
-    pub wording: &'p Wording,
-    pub case: &'p CaseData,
-}
-
 impl Pack {
     /// The table of contents, in the order of the tasks.
     pub fn list(&self) -> Vec<TaskLine> {
@@ -50,24 +38,16 @@ impl Pack {
         self.tasks().iter().map(line).collect()
     }
 
-    /// Finds a case: `TASK/UID`, or `UID` alone if it is unique.
+    /// Finds a case, with its task: `TASK/UID`, or `UID` alone if it is unique.
     ///
     /// # Errors
     /// There is no such case, or several.
-    pub fn show(&self, wanted: &str) -> Result<CaseView<'_>, PackError> {
+    pub fn show(&self, wanted: &str) -> Result<(&TaskData, &CaseData), PackError> {
         let all = || self.tasks().iter().flat_map(|task| task.cases.iter().map(move |case| (task, &**case)));
         let full = |(task, case): &(&TaskData, &CaseData)| format!("{}/{}", task.label, case.uid);
         let found: Vec<_> = all().filter(|pair| pair.1.uid == wanted || full(pair) == wanted).collect();
         let hint = match found.as_slice() {
-            [(task, case)] => {
-                return Ok(CaseView {
-                    label: &task.label,
-                    class: &task.class,
-                    parameters: &task.parameters,
-                    wording: &task.wording,
-                    case,
-                });
-            }
+            [found] => return Ok(*found),
             [] => {
                 let names: Vec<_> = all().flat_map(|pair| [pair.1.uid.clone(), full(&pair)]).collect();
                 let question = spelling::question(wanted, names.iter().map(String::as_str));

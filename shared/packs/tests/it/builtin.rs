@@ -1,7 +1,6 @@
 //! The project's own pack, proved case by case.
 
 use packs::{Pack, manifest, published_password, verify};
-use rdf::NamedNode;
 use results::password::Password;
 
 /// The labels of the published files, in their order.
@@ -109,26 +108,11 @@ fn prompts_hold_everything_their_task_needs_and_no_placeholder_is_left() {
 #[test]
 fn cases_are_found_by_name() {
     let pack = Pack::builtin().unwrap();
-    assert_eq!(pack.show("museum-nt-escaping").unwrap().label.as_str(), "RdfSyntaxFixList-nt");
+    assert_eq!(pack.show("museum-nt-escaping").unwrap().0.label.as_str(), "RdfSyntaxFixList-nt");
     let shared = pack.show("bestiary-rating").unwrap_err().to_string();
     assert!(shared.contains("Text2SparqlExecEvalListBeastiary-turtle-schema/bestiary-rating"), "{shared}");
     assert!(pack.show("Text2SparqlExecEvalListBeastiary-turtle-schema/bestiary-rating").is_ok());
     assert!(pack.show("nonsense").unwrap_err().to_string().contains("`nonsense`"));
-}
-
-#[test]
-fn the_bestiary_is_the_graph_the_pack_was_made_for() {
-    let pack = Pack::builtin().unwrap();
-    let graphs = pack.graphs().unwrap().build();
-    let bestiary = graphs.get("bestiary").unwrap();
-    assert!(bestiary.prefixes.get("bv").is_some_and(|namespace| NamedNode::new(namespace).is_ok()));
-    let query = "SELECT (COUNT(*) AS ?n) WHERE { ?s ?p ?o }";
-    let prepared = rdf::prepare(query, &bestiary.prefixes, rdf::Dialect::Standard).unwrap();
-    let rows = prepared.execute(&bestiary.graph, &rdf::QueryLimits::default()).unwrap().rows;
-    assert!(
-        matches!(&rows[0][0], Some(rdf::Value::Literal { lexical, .. }) if lexical == "98003"),
-        "{rows:?}"
-    );
 }
 
 #[test]
