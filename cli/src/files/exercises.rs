@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use tasks::{CaseError, CaseInput, Compat, Exercise, GraphLibrary, ReadOnce, TaskClass, families};
 
 /// Replaces a missing map.
-static EMPTY_MAP: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
+pub static EMPTY_MAP: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
 
 /// Maximum number of exercises kept. Published runs have about 130 cases with a few prompts each; further exercises are
 /// built for each record, which is slower.

@@ -1,9 +1,11 @@
 //! Output for people: tables on standard output, messages on standard error.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use domain::text::with_causes;
+use indicatif::{ProgressBar, ProgressStyle};
 pub use report::table::{Align, Table, printable, write_wrapped};
 pub use report::words::figure;
 use serde::Serialize;
@@ -62,6 +64,17 @@ macro_rules! note {
     };
 }
 pub(crate) use note;
+
+/// A sign of progress that is drawn by this template, if standard error is a terminal.
+pub fn spinner(template: &str) -> ProgressBar {
+    let progress =
+        if io::stderr().is_terminal() { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        progress.set_style(style);
+    }
+    progress.enable_steady_tick(Duration::from_millis(100));
+    progress
+}
 
 /// Writes a line to standard error and ignores failures: a signal must work even if standard error is closed.
 pub fn say(line: &str) {

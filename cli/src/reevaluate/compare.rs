@@ -4,56 +4,34 @@
 //! that only one side has counts as a difference. Numbers are equal within [`TOLERANCE`], whatever their JSON type.
 
 use std::collections::BTreeSet;
-use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
 use tasks::TaskClass;
 
+use crate::files::exercises::EMPTY_MAP;
+
 /// Maximum difference of two numbers that count as equal.
-pub(super) const TOLERANCE: f64 = 1e-9;
+const TOLERANCE: f64 = 1e-9;
 
-/// Replaces a missing map.
-pub(super) static EMPTY_MAP: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
-
-/// The part of a record that contains a leaf.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum ScoreSection {
-    Scores,
-    Info,
-}
-
-impl ScoreSection {
-    /// The name of the field in result files.
-    pub(super) fn as_str(self) -> &'static str {
-        match self {
-            Self::Scores => "scores",
-            Self::Info => "info",
-        }
+domain::named! {
+    /// The part of a record that contains a leaf, by its name in result files.
+    pub enum ScoreSection {
+        Scores = "scores",
+        Info = "info",
     }
 }
 
-/// Why a leaf is not compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Incomparable {
-    /// The text that the score compares with was never published.
-    ReferenceUnpublished,
-    /// Both sides report a syntax error, each in the wording of its parser.
-    ParserWording,
-    /// Both sides report an evaluation error, each in the wording of its engine.
-    EvaluatorWording,
-    /// The published run aborted this query after 120 s.
-    PublishedTimeout,
-}
-
-impl Incomparable {
-    /// The name in tables and JSON.
-    pub(super) fn as_str(self) -> &'static str {
-        match self {
-            Self::ReferenceUnpublished => "reference-unpublished",
-            Self::ParserWording => "parser-wording",
-            Self::EvaluatorWording => "evaluator-wording",
-            Self::PublishedTimeout => "published-timeout",
-        }
+domain::named! {
+    /// Why a leaf is not compared.
+    pub enum Incomparable {
+        /// The text that the score compares with was never published.
+        ReferenceUnpublished = "reference-unpublished",
+        /// Both sides report a syntax error, each in the wording of its parser.
+        ParserWording = "parser-wording",
+        /// Both sides report an evaluation error, each in the wording of its engine.
+        EvaluatorWording = "evaluator-wording",
+        /// The published run aborted this query after 120 s.
+        PublishedTimeout = "published-timeout",
     }
 }
 
@@ -157,12 +135,8 @@ impl<'a> Context<'a> {
         ours: Option<&Value>,
     ) -> Option<Incomparable> {
         if section == ScoreSection::Scores {
-            return self
-                .class
-                .published
-                .incomparable
-                .contains(&key)
-                .then_some(Incomparable::ReferenceUnpublished);
+            let unpublished = self.class.published.incomparable.contains(&key);
+            return unpublished.then_some(Incomparable::ReferenceUnpublished);
         }
         if matches!(key, "answerResultLength" | "answerSetSize" | "answerSet" | "EvaluationException")
             && self.timed_out(path)

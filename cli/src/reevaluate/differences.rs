@@ -1,6 +1,4 @@
-//! Writes differences as JSON lines.
-
-use std::io::{self, Write};
+//! The lines of `--differences`.
 
 use domain::redaction::redacted_value;
 use serde::Serialize;
@@ -18,68 +16,36 @@ pub(super) struct DifferencePlace<'a> {
 }
 
 #[derive(Serialize)]
-struct Line<'a> {
+pub(super) struct Difference<'a> {
     #[serde(flatten)]
     place: DifferencePlace<'a>,
     section: &'static str,
-    key: &'a str,
+    key: String,
     recorded: Value,
     ours: Value,
 }
 
-/// Writes differences. Texts of protected files, which contain parts of answers and queries, are replaced by their length
-/// unless `--plaintext` was given.
-pub(super) struct Differences<W> {
-    writer: W,
-    plaintext: bool,
-}
-
-impl<W: Write> Differences<W> {
-    pub(super) fn new(writer: W, plaintext: bool) -> Self {
-        Self { writer, plaintext }
-    }
-
-    /// Writes a leaf that differs.
-    pub(super) fn leaf(
-        &mut self,
-        place: DifferencePlace<'_>,
-        protected: bool,
-        leaf: &Leaf<'_>,
-    ) -> io::Result<()> {
-        let hide = protected && !self.plaintext;
+impl<'a> Difference<'a> {
+    /// A leaf that differs. With `hide`, texts, which contain parts of answers and queries, are replaced by their length.
+    pub(super) fn of_leaf(place: DifferencePlace<'a>, leaf: &Leaf<'_>, hide: bool) -> Self {
         let show = |value: Option<&Value>| match value {
             None => Value::Null,
             Some(value) if hide => redacted_value(value),
             Some(value) => value.clone(),
         };
-        self.write(&Line {
+        Self {
             place,
             section: leaf.section.as_str(),
-            key: &leaf.path,
+            key: leaf.path.clone(),
             recorded: show(leaf.recorded),
             ours: show(leaf.ours),
-        })
+        }
     }
 
-    /// Writes a step that differs from the prediction.
-    pub(super) fn step(
-        &mut self,
-        place: DifferencePlace<'_>,
-        round: usize,
-        step: StepPair,
-    ) -> io::Result<()> {
-        let (recorded, ours) = (step.recorded.as_str(), step.predicted.as_str());
-        let key = round.to_string();
-        self.write(&Line { place, section: "steps", key: &key, recorded: recorded.into(), ours: ours.into() })
-    }
-
-    fn write(&mut self, line: &Line<'_>) -> io::Result<()> {
-        serde_json::to_writer(&mut self.writer, line)?;
-        self.writer.write_all(b"\n")
-    }
-
-    pub(super) fn finish(mut self) -> io::Result<()> {
-        self.writer.flush()
+    /// A step that differs from the prediction.
+    pub(super) fn of_step(place: DifferencePlace<'a>, round: usize, step: StepPair) -> Self {
+        let (recorded, ours) = (step.recorded.into(), step.predicted.into());
+        Self { place, section: "steps", key: round.to_string(), recorded, ours }
     }
 }
 
@@ -101,16 +67,9 @@ mod tests {
             verdict: LeafVerdict::Different,
         };
         let place = DifferencePlace { file: "f", record: 3, model: "m", task: "t" };
-        let text = |protected: bool, plaintext: bool| {
-            let mut out = Vec::new();
-            let mut differences = Differences::new(&mut out, plaintext);
-            differences.leaf(place, protected, &leaf).unwrap();
-            differences.finish().unwrap();
-            String::from_utf8(out).unwrap()
-        };
-        assert!(!text(true, false).contains("secret"));
-        assert!(text(true, false).contains("\"redacted_chars\":6"));
-        assert!(text(true, true).contains("secret"));
-        assert!(text(false, false).contains("secret"));
+        let text = |hide| serde_json::to_string(&Difference::of_leaf(place, &leaf, hide)).unwrap();
+        assert!(!text(true).contains("secret"));
+        assert!(text(true).contains("\"redacted_chars\":6"));
+        assert!(text(false).contains("secret"));
     }
 }

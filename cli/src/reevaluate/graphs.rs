@@ -1,4 +1,4 @@
-//! `--graph NAME=FILE`: graphs that recorded cases refer to but do not contain.
+//! Recorded answers, as they are named on the command line, and the graphs that their cases refer to but do not contain.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -7,15 +7,26 @@ use anyhow::{Context, bail};
 use packs::import::GraphDocument;
 use rdf::RdfFormat;
 use results::llmkgbench::source::read_single;
-use tasks::graphs::{GraphLibrary, GraphLibraryBuilder};
+
+/// Recorded answers.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Recordings {
+    /// Result files, folders or zip archives.
+    #[arg(required = true, value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    /// Password of encrypted archives.
+    #[arg(long, value_name = "P", env = "KGFLEET_PASSWORD", hide_env_values = true)]
+    pub password: Option<String>,
+    /// A graph that recorded cases refer to: a document (.ttl .nt .jsonld .rdf) or a zip archive with one.
+    #[arg(long = "graph", value_name = "NAME=FILE")]
+    graphs: Vec<GraphArgument>,
+}
 
 /// A named graph.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GraphArgument {
-    /// The name that cases use.
-    pub name: String,
-    /// A document, or a zip archive with one document.
-    pub file: PathBuf,
+#[derive(Clone, Debug)]
+struct GraphArgument {
+    name: String,
+    file: PathBuf,
 }
 
 impl FromStr for GraphArgument {
@@ -31,32 +42,21 @@ impl FromStr for GraphArgument {
     }
 }
 
-/// Reads the documents of these graphs now, so that a wrong path is reported at once.
-pub fn documents(arguments: &[GraphArgument], password: Option<&str>) -> anyhow::Result<Vec<GraphDocument>> {
-    let read = |GraphArgument { name, file }: &GraphArgument| {
-        let (document_name, content) =
-            read_single(file, password).with_context(|| format!("cannot read the graph `{name}`"))?;
-        let Some(format) = format_of(&document_name) else {
-            bail!(
-                "the graph `{name}`: `{document_name}` has none of the extensions .ttl .nt .jsonld .rdf .owl .xml"
-            );
+impl Recordings {
+    /// Reads the documents of the graphs now, so that a wrong path is reported at once.
+    pub fn graphs(&self) -> anyhow::Result<Vec<GraphDocument>> {
+        let read = |GraphArgument { name, file }: &GraphArgument| {
+            let (document_name, content) = read_single(file, self.password.as_deref())
+                .with_context(|| format!("cannot read the graph `{name}`"))?;
+            let Some(format) = format_of(&document_name) else {
+                bail!(
+                    "the graph `{name}`: `{document_name}` has none of the extensions .ttl .nt .jsonld .rdf .owl .xml"
+                );
+            };
+            Ok(GraphDocument { name: name.clone(), file: document_name, format, content: content.into() })
         };
-        Ok(GraphDocument { name: name.clone(), file: document_name, format, content: content.into() })
-    };
-    arguments.iter().map(read).collect()
-}
-
-/// A library of these graphs and those of `builder`; these replace graphs of the same name. A graph is parsed when a case
-/// first needs it.
-pub fn library(
-    mut builder: GraphLibraryBuilder,
-    arguments: &[GraphArgument],
-    password: Option<&str>,
-) -> anyhow::Result<GraphLibrary> {
-    for GraphDocument { name, format, content, .. } in documents(arguments, password)? {
-        builder = builder.with(name, format, move || Ok(content.to_vec()));
+        self.graphs.iter().map(read).collect()
     }
-    Ok(builder.build())
 }
 
 fn format_of(name: &str) -> Option<RdfFormat> {

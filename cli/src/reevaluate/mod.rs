@@ -2,14 +2,14 @@
 //! must give the published scores.
 
 use std::fs::File;
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::io::{self, BufWriter, Write};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::Context;
 use domain::Scores;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use jiff::tz::TimeZone;
 use results::llmkgbench::{Document, discover, python_time, writer};
 use serde::Serialize;
@@ -22,32 +22,24 @@ mod pipeline;
 mod replay;
 mod tally;
 
-pub use graphs::GraphArgument;
-pub use graphs::documents as graph_documents;
+pub use graphs::Recordings;
 pub use tally::{AgreementCounts, Reevaluation, TaskCounts};
 
 use crate::engine::worker::threads;
 use crate::files::exercises::BuiltExercises;
 use crate::files::tables::create;
-use crate::kit::output::printable;
+use crate::kit::output::{printable, spinner};
 use crate::place::packs::open_pack;
 use compare::{LeafVerdict, Side, compare};
-use differences::{DifferencePlace, Differences};
+use differences::{Difference, DifferencePlace};
 use pipeline::ReplayEvent;
 use tally::AgreementTally;
 
 /// What to re-evaluate and what to write.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
-    /// Result files, folders or zip archives.
-    #[arg(required = true, value_name = "PATH")]
-    paths: Vec<PathBuf>,
-    /// Password of encrypted archives.
-    #[arg(long, value_name = "P", env = "KGFLEET_PASSWORD", hide_env_values = true)]
-    password: Option<String>,
-    /// A graph that recorded cases refer to: a document (.ttl .nt .jsonld .rdf) or a zip archive with one.
-    #[arg(long = "graph", value_name = "NAME=FILE")]
-    graphs: Vec<GraphArgument>,
+    #[command(flatten)]
+    recordings: Recordings,
     /// The pack that the records belong to: its graphs, compatibility mode and limits. Default: published exercises,
     /// judged as in the published run.
     #[arg(long, value_name = "PACK")]
@@ -79,16 +71,6 @@ struct Talk {
 }
 
 impl Talk {
-    fn new() -> Self {
-        let progress =
-            if io::stderr().is_terminal() { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {pos} dialogues, {per_sec}, {elapsed}") {
-            progress.set_style(style);
-        }
-        progress.enable_steady_tick(Duration::from_millis(100));
-        Self { progress, problems: 0 }
-    }
-
     /// A file or record could not be used.
     fn problem(&mut self, message: &str) {
         self.problems += 1;
@@ -114,17 +96,16 @@ pub fn run(options: &Options) -> anyhow::Result<Reevaluation> {
     let started = Instant::now();
     let rules = Rules::of(options)?;
     let exercises = BuiltExercises::new(rules.graphs, rules.compat);
-    let differences = |file| Differences::new(file, options.plaintext);
     let mut session = Session {
         options,
-        talk: Talk::new(),
+        talk: Talk { progress: spinner("{spinner} {pos} dialogues, {per_sec}, {elapsed}"), problems: 0 },
         effort: Effort::full(rules.limits),
         tally: AgreementTally::default(),
         verdicts: options.verdicts.as_deref().map(create).transpose()?,
-        differences: options.differences.as_deref().map(create).transpose()?.map(differences),
+        differences: options.differences.as_deref().map(create).transpose()?,
     };
     let mut documents = Vec::new();
-    for found in discover(&options.paths, options.password.as_deref()) {
+    for found in discover(&options.recordings.paths, options.recordings.password.as_deref()) {
         match found {
             Ok(document) => documents.push(document),
             Err(error) => session.file_problem(&error.to_string()),
@@ -139,10 +120,10 @@ pub fn run(options: &Options) -> anyhow::Result<Reevaluation> {
             }
         }
     }
-    if let Some(differences) = session.differences.take() {
-        differences.finish().context("cannot write the differences")?;
+    if let Some(differences) = &mut session.differences {
+        differences.flush().context("cannot write the differences")?;
     }
-    if let Some(mut verdicts) = session.verdicts.take() {
+    if let Some(verdicts) = &mut session.verdicts {
         verdicts.flush().context("cannot write the verdicts")?;
     }
     session.talk.finish();
@@ -163,7 +144,7 @@ impl Rules {
             None => (GraphLibrary::builder(), Compat::PUBLISHED, EvaluationLimits::compat()),
             Some(pack) => (pack.graphs()?, pack.header().compat, pack.header().limits),
         };
-        let graphs = graphs::library(of_pack, &options.graphs, options.password.as_deref())?;
+        let graphs = packs::import::library(of_pack, &options.recordings.graphs()?);
         Ok(Self { graphs, compat, limits })
     }
 }
@@ -177,13 +158,18 @@ struct VerdictLine<'a> {
     ours: &'a Scores,
 }
 
+fn write_line(file: &mut BufWriter<File>, line: &impl Serialize) -> io::Result<()> {
+    serde_json::to_writer(&mut *file, line)?;
+    file.write_all(b"\n")
+}
+
 struct Session<'a> {
     options: &'a Options,
     talk: Talk,
     effort: Effort,
     verdicts: Option<BufWriter<File>>,
     tally: AgreementTally,
-    differences: Option<Differences<BufWriter<File>>>,
+    differences: Option<BufWriter<File>>,
 }
 
 impl Session<'_> {
@@ -195,7 +181,6 @@ impl Session<'_> {
         mut keep: impl FnMut(&results::llmkgbench::ResultRecord) -> Result<(), writer::WriteError>,
     ) -> anyhow::Result<()> {
         let names: Vec<String> = documents.iter().map(Document::name).collect();
-        let protected: Vec<bool> = documents.iter().map(Document::is_protected).collect();
         let effort = self.effort;
         let keeps = self.options.output.is_some();
         pipeline::run(documents, exercises, &effort, threads(self.options.threads), |event| {
@@ -220,19 +205,19 @@ impl Session<'_> {
                     let ours =
                         Side { scores: &rejudged.evaluation.scores, infos: &rejudged.evaluation.infos };
                     let leaves = compare(class, recorded, ours);
-                    self.tally.of(place.task).add(&rejudged, &leaves);
+                    self.tally.add(place.task, &rejudged, &leaves);
                     if let Some(verdicts) = &mut self.verdicts {
                         let line = VerdictLine { place, recorded: recorded.scores, ours: ours.scores };
-                        serde_json::to_writer(&mut *verdicts, &line)?;
-                        writeln!(verdicts)?;
+                        write_line(verdicts, &line)?;
                     }
                     if let Some(differences) = &mut self.differences {
+                        let hide = documents[document].is_protected() && !self.options.plaintext;
                         for leaf in leaves.iter().filter(|leaf| leaf.verdict == LeafVerdict::Different) {
-                            differences.leaf(place, protected[document], leaf)?;
+                            write_line(differences, &Difference::of_leaf(place, leaf, hide))?;
                         }
                         for (round, step) in rejudged.steps.iter().enumerate() {
                             if !step.is_equal() {
-                                differences.step(place, round, *step)?;
+                                write_line(differences, &Difference::of_step(place, round, *step))?;
                             }
                         }
                     }
@@ -257,13 +242,11 @@ impl Session<'_> {
         folder: &std::path::Path,
     ) -> anyhow::Result<()> {
         let member = document.file_name();
-        let password =
-            self.options.password.clone().filter(|_| document.is_protected() && !self.options.plaintext);
-        let path = match &password {
-            Some(_) => folder.join(&member).with_extension("zip"),
-            None => folder.join(&member),
-        };
-        let archive = password.as_deref().map(|password| writer::Archive { member: &member, password });
+        let hide = document.is_protected() && !self.options.plaintext;
+        let password = self.options.recordings.password.as_deref().filter(|_| hide);
+        let archive = password.map(|password| writer::Archive { member: &member, password });
+        let path = folder.join(&member);
+        let path = if archive.is_some() { path.with_extension("zip") } else { path };
         writer::write(&path, archive, |list| {
             self.judge(std::slice::from_ref(document), exercises, |record| list.write(record))
         })

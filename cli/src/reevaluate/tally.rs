@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::compare::{Incomparable, Leaf, LeafVerdict, ScoreSection};
+use super::compare::{Leaf, LeafVerdict, ScoreSection};
 use super::replay::Rejudged;
 
 /// Agreement over a set of dialogues.
@@ -32,7 +32,7 @@ pub struct AgreementCounts {
 }
 
 impl AgreementCounts {
-    pub(super) fn add(&mut self, rejudged: &Rejudged, leaves: &[Leaf<'_>]) {
+    fn add(&mut self, rejudged: &Rejudged, leaves: &[Leaf<'_>]) {
         self.dialogues += 1;
         let mut scores_equal = true;
         for leaf in leaves {
@@ -40,7 +40,7 @@ impl AgreementCounts {
                 LeafVerdict::Equal => true,
                 LeafVerdict::Different => false,
                 LeafVerdict::Incomparable(reason) => {
-                    self.leave_out(reason);
+                    *self.not_comparable.entry(reason.as_str()).or_default() += 1;
                     continue;
                 }
             };
@@ -56,28 +56,10 @@ impl AgreementCounts {
         self.steps += rejudged.steps.len() as u64;
         self.steps_equal += rejudged.steps.iter().filter(|step| step.is_equal()).count() as u64;
     }
-
-    fn leave_out(&mut self, reason: Incomparable) {
-        *self.not_comparable.entry(reason.as_str()).or_default() += 1;
-    }
-
-    pub(super) fn merge(&mut self, other: &Self) {
-        self.dialogues += other.dialogues;
-        self.dialogues_score_equal += other.dialogues_score_equal;
-        self.values += other.values;
-        self.equal += other.equal;
-        self.score_values += other.score_values;
-        self.score_equal += other.score_equal;
-        self.steps += other.steps;
-        self.steps_equal += other.steps_equal;
-        for (reason, count) in &other.not_comparable {
-            *self.not_comparable.entry(reason).or_default() += count;
-        }
-    }
 }
 
 /// The share of equal values; 1 if there is nothing to compare.
-pub(super) fn share(equal: u64, all: u64) -> f64 {
+fn share(equal: u64, all: u64) -> f64 {
     if all == 0 { 1.0 } else { equal as f64 / all as f64 }
 }
 
@@ -114,31 +96,27 @@ pub struct Reevaluation {
 /// Collects counts in order of first appearance of a task.
 #[derive(Debug, Default)]
 pub(super) struct AgreementTally {
+    total: AgreementCounts,
     tasks: Vec<TaskCounts>,
-    index: BTreeMap<String, usize>,
     pub(super) record_errors: u64,
     pub(super) file_errors: u64,
 }
 
 impl AgreementTally {
-    pub(super) fn of(&mut self, task: &str) -> &mut AgreementCounts {
-        let index = match self.index.get(task) {
-            Some(index) => *index,
+    pub(super) fn add(&mut self, task: &str, rejudged: &Rejudged, leaves: &[Leaf<'_>]) {
+        self.total.add(rejudged, leaves);
+        match self.tasks.iter_mut().find(|counted| counted.task == task) {
+            Some(counted) => counted.counts.add(rejudged, leaves),
             None => {
-                self.tasks.push(TaskCounts { task: task.to_owned(), counts: AgreementCounts::default() });
-                self.index.insert(task.to_owned(), self.tasks.len() - 1);
-                self.tasks.len() - 1
+                let mut counts = AgreementCounts::default();
+                counts.add(rejudged, leaves);
+                self.tasks.push(TaskCounts { task: task.to_owned(), counts });
             }
-        };
-        &mut self.tasks[index].counts
+        }
     }
 
     pub(super) fn finish(self, elapsed: Duration) -> Reevaluation {
-        let mut total = AgreementCounts::default();
-        for task in &self.tasks {
-            total.merge(&task.counts);
-        }
-        let seconds = elapsed.as_secs_f64();
+        let (total, seconds) = (self.total, elapsed.as_secs_f64());
         Reevaluation {
             agreement: share(total.equal, total.values),
             score_agreement: share(total.score_equal, total.score_values),

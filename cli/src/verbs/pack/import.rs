@@ -1,19 +1,17 @@
 //! `kgfleet pack import`.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use indicatif::ProgressBar;
 use packs::import::{FollowUpLine, ImportError, ImportReport, ImportSource, TemplateOrigin};
 use packs::{PackHash, seal_file};
 use serde_json::{Value, json};
 
 use crate::kit::exit_code::{ExitCode, usage};
-use crate::kit::output::{Table, printable};
+use crate::kit::output::{Table, printable, spinner};
 use crate::kit::screen::Screen;
 use crate::place::packs::{PackPassword, as_exit};
-use crate::reevaluate::{GraphArgument, graph_documents};
+use crate::reevaluate::Recordings;
 
 /// Findings that are printed one by one; the rest is counted.
 const FINDINGS_PRINTED_MAX: usize = 20;
@@ -22,22 +20,15 @@ const FINDINGS_PRINTED_MAX: usize = 20;
 ///
 /// Cases and first prompts are taken from the records; if the recorded prompts of a case differ, from the first file.
 /// Follow-up templates are derived from the recorded follow-ups and checked against every one of them. The pack is
-/// protected: its texts leave this machine encrypted or redacted only.
+/// protected: its texts leave this machine encrypted or redacted only. Graphs given with --graph are stored in it.
 ///
 /// Exit codes: 0 everything fits; 1 the pack is written, but some records differ from what it would ask; 2 the
 /// arguments cannot be used; 3 nothing could be read or written; 4 the pack is written, but without some files,
 /// records or tasks.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// Result files, folders or zip archives.
-    #[arg(required = true, value_name = "PATH")]
-    paths: Vec<PathBuf>,
-    /// Password of encrypted archives.
-    #[arg(long, value_name = "P", env = "KGFLEET_PASSWORD", hide_env_values = true)]
-    password: Option<String>,
-    /// A graph that cases refer to, to be stored in the pack: a document (.ttl .nt .jsonld .rdf) or a zip archive with one.
-    #[arg(long = "graph", value_name = "NAME=FILE")]
-    graphs: Vec<GraphArgument>,
+    #[command(flatten)]
+    recordings: Recordings,
     /// The pack file to write, such as `published.kgpack`. An existing file is replaced.
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
@@ -54,12 +45,13 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let password = arguments.pack_password.get();
     let name = name(arguments.name, &arguments.out)?;
-    let progress = progress();
-    let graphs = graph_documents(&arguments.graphs, arguments.password.as_deref())?;
+    let progress = spinner("{spinner} reading, comparing and sealing");
+    let recordings = arguments.recordings;
+    let graphs = recordings.graphs()?;
     let source = ImportSource {
         name: &name,
-        paths: &arguments.paths,
-        password: arguments.password.as_deref(),
+        paths: &recordings.paths,
+        password: recordings.password.as_deref(),
         graphs: &graphs,
     };
     let imported = packs::import(&source).map_err(|error| match error {
@@ -93,14 +85,6 @@ fn name(given: Option<String>, out: &Path) -> anyhow::Result<String> {
     given
         .or_else(|| Some(out.file_stem()?.to_str()?.to_owned()))
         .ok_or_else(|| usage!("--out {}: not a file name", out.display()))
-}
-
-fn progress() -> ProgressBar {
-    let progress =
-        if io::stderr().is_terminal() { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
-    progress.set_message("reading, comparing and sealing");
-    progress.enable_steady_tick(Duration::from_millis(100));
-    progress
 }
 
 fn json(report: &ImportReport, hash: &PackHash) -> anyhow::Result<Value> {

@@ -19,6 +19,7 @@ use std::sync::Arc;
 
 use rdf::RdfFormat;
 use results::llmkgbench::{Document, ResultRecord, discover};
+use tasks::graphs::GraphLibraryBuilder;
 use tasks::{Compat, EvaluationLimits, GraphLibrary, Task, TaskData};
 
 use crate::error::PackError;
@@ -107,7 +108,7 @@ pub fn import(source: &ImportSource<'_>) -> Result<Imported, ImportError> {
             findings.record(&record, problem);
         }
     });
-    let graphs = library(source.graphs);
+    let graphs = library(GraphLibrary::builder(), source.graphs);
     collector.settle_wording();
     collector.keep(|data| match Task::build(data.clone(), &graphs, Compat::PUBLISHED) {
         Ok(_) => true,
@@ -159,8 +160,9 @@ fn read(documents: &[Document], findings: &mut Findings, mut each: impl FnMut(Lo
     }
 }
 
-fn library(graphs: &[GraphDocument]) -> GraphLibrary {
-    let mut builder = GraphLibrary::builder();
+/// A library of these graphs and those of `builder`; these replace graphs of the same name. A graph is parsed when a case
+/// first needs it.
+pub fn library(mut builder: GraphLibraryBuilder, graphs: &[GraphDocument]) -> GraphLibrary {
     for graph in graphs {
         let content = graph.content.clone();
         builder = builder.with(&graph.name, graph.format, move || Ok(content.to_vec()));
