@@ -1,7 +1,6 @@
 //! What strangers do who have something of ours to write into, or who are asked as servers of models: each test does what an
 //! attacker did once with a token, a folder, an archive or an answer, and looks at what everybody else has of it.
 
-mod archives;
 mod keys;
 mod labels;
 mod logs;

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::cluster::attacker::Guarded;
 use crate::harness::server::MODEL;
-use crate::harness::{Data, Finished, NT_TASK, Running, Server, free_port};
+use crate::harness::{Data, Finished, NT_TASK, Running, Server};
 
 /// Nearly as long as a record may be.
 const LONG: usize = 60 << 20;
@@ -23,9 +23,6 @@ const FORGED: u32 = 6;
 
 /// What `status` may print about them, in bytes: some twenty messages, and a table.
 const STATUS_BYTES: usize = 64 << 10;
-
-/// Memory that a coordinator may take for them for ever, in bytes: less than two of their messages.
-const KEPT_BYTES: u64 = 96 << 20;
 
 /// A message whose second line looks like one of kgfleet's, as long as asked for.
 fn message(bytes: usize) -> String {
@@ -123,53 +120,6 @@ fn expect_told_in_short(status: Finished) {
     assert!(status.stdout.len() < STATUS_BYTES, "status prints {} bytes", status.stdout.len());
     assert!(!status.stdout.lines().any(|line| line.starts_with(FORGED_LINE)), "{status}");
     status.expect(0).prints(&["no such route run forged: finished"]);
-}
-
-#[test]
-fn messages_of_a_worker_as_long_as_its_records_cost_nobody_anything() {
-    let Some(guarded) = Guarded::start() else { return };
-    let Submitted { run, operator, reader, worker } = submitted(&guarded, FORGED + 3);
-    let before = bytes(&guarded.coordinator.process, "VmRSS:");
-
-    tokio::runtime::Runtime::new().unwrap().block_on(async {
-        let client = client(&guarded, &worker);
-        let long = message(LONG);
-        for iteration in 0..FORGED {
-            let mut record = failed(iteration, &long);
-            // Two texts of this length are longer than a record.
-            record["provenance"]["model"]["system_fingerprint"] = json!("f");
-            let receipts = client.deliver(vec![delivery(&run, &record)]).await.unwrap();
-            assert_eq!(receipts, [Receipt::Stored]);
-        }
-        let mut unknown = failed(FORGED, "short");
-        unknown["junk"] = json!("x".repeat(LONG));
-        assert_eq!(client.deliver(vec![delivery(&run, &unknown)]).await.unwrap(), [Receipt::Stored]);
-        let mut rounds = failed(FORGED + 1, "short");
-        let round = json!({
-            "prompt": {"kind": "first", "text": ""}, "prompted_at": "2025-01-01T00:00:00Z",
-            "answer": {"text": ""}, "answered_at": "2025-01-01T00:00:00Z",
-        });
-        rounds["rounds"] = json!(vec![round; 40_000]);
-        let refused = client.deliver(vec![delivery(&run, &rounds)]).await.unwrap();
-        assert!(
-            matches!(&refused[0], Receipt::Refused { reason } if reason.contains("too many rounds")),
-            "{refused:?}"
-        );
-    });
-    let exported = exported_bytes(&guarded, &operator, &run);
-    assert!(exported < 2 * STATUS_BYTES as u64, "{exported} bytes are stored");
-    expect_told_in_short(guarded.with(&reader, &["status", &run]));
-    let kept = bytes(&guarded.coordinator.process, "VmRSS:").saturating_sub(before);
-    assert!(kept < KEPT_BYTES, "the coordinator took {kept} bytes");
-
-    // One that reads them again needs no more than one that never saw them.
-    let Guarded { cluster, coordinator, tokens } = guarded;
-    coordinator.process.signal(Signal::KILL);
-    coordinator.process.finish();
-    let coordinator = cluster.coordinator_with(free_port(), &["--tokens", &tokens]);
-    expect_told_in_short(cluster.kgfleet(&coordinator, &["status", &run, "--token-file", &reader]));
-    let most = bytes(&coordinator.process, "VmHWM:").saturating_sub(before);
-    assert!(most < KEPT_BYTES, "the next coordinator took up to {most} bytes");
 }
 
 /// Records of a run that is exported, and how long an answer in each is, in bytes.
