@@ -17,11 +17,8 @@ const TASKS: [&str; 2] = [NT_TASK, TURTLE_TASK];
 const UNTIL_DONE: [&str; 6] = ["--until-done", "--model", MODEL, "--leave-surplus", "--concurrency", "4"];
 
 /// A worker that ends by itself.
-fn until_done(cluster: &Cluster, name: &str, coordinators: &str, server: &Server, more: &[&str]) -> Running {
-    let address = coordinators.rsplit(':').next().unwrap();
-    let port = address.split(',').next().unwrap().parse().unwrap();
-    let others = ["--fleet", coordinators];
-    cluster.worker_with(name, port, &server.url(), &[&UNTIL_DONE[..], &others, more].concat())
+fn until_done(cluster: &Cluster, name: &str, coordinator: &Coordinator, server: &Server) -> Running {
+    cluster.worker_with(name, coordinator.port, &server.url(), &UNTIL_DONE)
 }
 
 #[test]
@@ -30,7 +27,7 @@ fn a_run_is_worked_off_and_its_servers_end() {
     let server = Server::start();
     let coordinator = cluster.coordinator();
     let run = cluster.submit(&coordinator, &TASKS, 20);
-    let workers = ["one", "two"].map(|name| until_done(&cluster, name, &coordinator.url(), &server, &[]));
+    let workers = ["one", "two"].map(|name| until_done(&cluster, name, &coordinator, &server));
     for worker in workers {
         worker.finish().expect(0).says(&["ended"]);
     }
@@ -44,49 +41,16 @@ fn a_run_is_worked_off_and_its_servers_end() {
     assert_eq!((view.phase, view.scored), (RunPhase::Finished, 40));
     winners(&cluster, 40);
     // One that comes late is not kept, also while its server does not answer yet.
-    until_done(&cluster, "late", &coordinator.url(), &server, &[]).finish().expect(0);
+    until_done(&cluster, "late", &coordinator, &server).finish().expect(0);
     let url = format!("http://127.0.0.1:{}/v1", free_port());
     cluster.worker_with("loading", coordinator.port, &url, &UNTIL_DONE).finish().expect(0);
     // What is added calls for a new one, and so does what is asked again.
     let larger = cluster.configuration(&TASKS, 25);
     let extend = ["submit", larger.to_str().unwrap(), "--extend", &run];
     cluster.kgfleet(&coordinator, &extend).expect(0);
-    until_done(&cluster, "again", &coordinator.url(), &server, &[]).finish().expect(0);
+    until_done(&cluster, "again", &coordinator, &server).finish().expect(0);
     assert_eq!(cluster.status(&coordinator, &run).scored, 50);
     winners(&cluster, 50);
-}
-
-#[test]
-fn a_coordinator_that_is_killed_when_nothing_is_left_loses_nothing_and_holds_nobody() {
-    let Some(cluster) = Cluster::start() else { return };
-    let server = Server::start();
-    let (first, second) = (cluster.coordinator(), cluster.coordinator());
-    let run = cluster.submit(&first, &TASKS, 20);
-    let both = [first.url(), second.url()].join(",");
-    let workers = ["one", "two"].map(|name| until_done(&cluster, name, &both, &server, &[]));
-    let (view, _) = cluster.watch(&first, &run);
-    assert_eq!(view.scored, 40);
-    // The workers are between their two looks.
-    first.process.signal(Signal::KILL);
-    for worker in workers {
-        worker.finish().expect(0);
-    }
-    winners(&cluster, 40);
-
-    // The only one dies at the same moment, and comes back.
-    let port = second.port;
-    drop((first.process, second));
-    let alone = cluster.coordinator_at(port);
-    let again = cluster.configuration(&TASKS, 21);
-    cluster.kgfleet(&alone, &["submit", again.to_str().unwrap(), "--extend", &run]).expect(0);
-    let worker = until_done(&cluster, "three", &alone.url(), &server, &[]);
-    assert_eq!(cluster.watch(&alone, &run).0.scored, 42);
-    let Coordinator { process, port } = alone;
-    process.signal(Signal::KILL);
-    process.finish();
-    let _back = cluster.coordinator_at(port);
-    worker.finish().expect(0);
-    winners(&cluster, 42);
 }
 
 /// A judged benchmark of simulated models.
