@@ -148,30 +148,6 @@ fn a_run_killed_at_any_moment_ends_with_one_record_per_dialogue() {
 }
 
 #[test]
-fn a_tail_that_a_power_cut_left_is_told_and_stays() {
-    let server = Server::stuck_at(TURTLE_PROMPT);
-    let data = Data::new();
-    let mut process = data.start(&server.run_arguments(&[NT_TASK, TURTLE_TASK], 10, 32));
-    data.until_recorded(&mut process, 10);
-    process.signal(Signal::KILL);
-    drop(process);
-
-    let run = data.run();
-    let segment = run.dir.log().join("00000001-00000001.kglog");
-    let mut bytes = std::fs::read(&segment).unwrap();
-    // The beginning of a frame, as far as the disk got.
-    bytes.extend_from_within(..7);
-    bytes.extend([0; 5]);
-    std::fs::write(&segment, &bytes).unwrap();
-
-    data.kgfleet(&["verify", run.name()]).expect(1).prints(&["12 bytes that were never acknowledged"]);
-    data.kgfleet(&["resume", run.name()]).expect(0).says(&["skipping 12 bytes"]);
-    assert_eq!(std::fs::read(&segment).unwrap(), bytes);
-    assert_eq!(run.records().len(), 20);
-    data.kgfleet(&["verify", run.name()]).expect(0);
-}
-
-#[test]
 fn a_flip_in_the_last_frame_of_a_finished_run_is_damage_to_every_verb() {
     let server = Server::start();
     let data = Data::new();

@@ -182,27 +182,6 @@ fn a_run_that_is_being_written_is_not_judged_again_and_of_a_damaged_one_the_rest
 }
 
 #[test]
-fn a_run_judged_again_is_a_new_run_that_says_where_it_comes_from() {
-    let data = Data::new();
-    let tasks = CHEAP_TASKS.iter().flat_map(|task| ["--task", task]);
-    let arguments: Vec<&str> =
-        ["run", "--iterations", "2", "--no-sandbox"].into_iter().chain(tasks).collect();
-    data.kgfleet(&arguments).expect(0);
-    let old = data.run();
-
-    let told = data.kgfleet(&["rejudge", old.name(), "--json"]).expect(0).json();
-    assert_eq!(told["rejudged_from"], old.name());
-    assert_eq!(told["changes"], json!([]), "the same scorer says the same");
-    let new = told["run"].as_str().unwrap();
-    assert_ne!(new, old.name());
-    let manifest = data.path().join("runs").join(new).join("manifest.json");
-    let manifest: Value = serde_json::from_slice(&std::fs::read(manifest).unwrap()).unwrap();
-    assert_eq!(manifest["rejudged_from"], old.name());
-    data.kgfleet(&["verify", new]).expect(0);
-    assert_eq!(told["dialogues"], 3 * CHEAP_TASKS.len() as u64 * 2);
-}
-
-#[test]
 fn a_judging_again_that_is_killed_leaves_no_half_run() {
     let data = Data::new();
     data.kgfleet(&["run", "--iterations", "100", "--no-sandbox", "--task", CHEAP_TASKS[0]]).expect(0);

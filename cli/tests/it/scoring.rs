@@ -8,9 +8,6 @@ use serde_json::{Value, json};
 
 use crate::harness::process;
 
-/// The task of these tests.
-const TASK: &str = "RdfFriendCount-nt-1";
-
 /// A program that scores, and the lines to and from it.
 struct Serving {
     child: Child,
@@ -39,11 +36,6 @@ impl Serving {
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"))
     }
 
-    fn asks(&mut self, line: &Value) -> Value {
-        self.send(&line.to_string());
-        self.next()
-    }
-
     /// Ends the input; what comes until the end.
     fn end(mut self) -> Vec<Value> {
         drop(self.input.take());
@@ -51,28 +43,6 @@ impl Serving {
         assert_eq!(self.child.wait().unwrap().code(), Some(0));
         rest
     }
-}
-
-#[test]
-fn a_dialogue_is_scored_and_says_what_was_compared_and_what_is_asked_next() {
-    let mut serving = Serving::start();
-    let opened = serving.asks(&json!({ "id": "a", "task": TASK, "case": 0 }));
-    assert_eq!((&opened["id"], &opened["next"]["kind"]), (&json!("a"), &json!("first")));
-    let target = opened["target"].as_str().unwrap();
-    let right =
-        serving.asks(&json!({ "id": 1, "task": TASK, "case": 0, "answers": [target], "compare": true }));
-    assert_eq!(
-        (&right["value"], &right["headline"], &right["next"]),
-        (&json!(1.0), &json!("f1"), &Value::Null)
-    );
-    assert!(right["compared"][0]["extracted"].is_string(), "{right}");
-    let broken = json!({ "id": 2, "task": "RdfSyntaxFixList-nt", "case": 0, "answers": ["no block"] });
-    let broken = serving.asks(&broken);
-    assert_eq!(
-        (&broken["next"]["kind"], &broken["scores"]["max"]["combined"]),
-        (&json!("structure"), &json!(0.0))
-    );
-    assert_eq!(serving.end(), Vec::<Value>::new());
 }
 
 #[test]
@@ -92,26 +62,6 @@ fn a_bad_line_is_answered_and_nothing_else_is_lost() {
     replies.retain(|reply| reply.get("error").is_none());
     assert_eq!(replies.len(), 290);
     assert!(replies.iter().all(|reply| reply["value"] == 1.0));
-}
-
-#[test]
-fn a_task_file_is_scored_like_a_pack() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("zoo.toml");
-    let text = "task_file = 1\nname = \"zoo\"\n[[task]]\nlabel = \"count\"\nprompt = \"{{ q }}\"\n\
-        answer.as = \"number\"\n[[task.check]]\nkind = \"number\"\nname = \"n\"\nexpect.field = \"n\"\n\
-        [[task.case]]\nid = \"owls\"\nq = \"How many owls?\"\nn = 3\n";
-    std::fs::write(&file, text).unwrap();
-    let mut serving = Serving::start();
-    let ask = |answer: &str| json!({ "pack": file, "task": "count", "case": "owls", "answers": [answer] });
-    assert_eq!(serving.asks(&ask("3.0"))["value"], 1.0);
-    assert_eq!(serving.asks(&ask("4"))["value"], 0.0);
-    let listed = serving.asks(&json!({ "tasks": file }));
-    assert_eq!(listed["tasks"][0]["cases"], json!(["owls"]));
-    std::fs::write(folder.path().join("bad.toml"), "task_file = 1\n").unwrap();
-    let refused = serving.asks(&json!({ "id": 5, "tasks": folder.path().join("bad.toml") }));
-    assert_eq!((&refused["id"], &refused["error"]["kind"]), (&json!(5), &json!("material")));
-    serving.end();
 }
 
 #[test]
