@@ -117,11 +117,6 @@ mod tests {
         }
     }
 
-    /// The same model, blocked.
-    fn blocked_by(reason: &str, model: ModelView) -> ModelView {
-        ModelView { pace: Pace::default(), blocked: Some(reason.to_owned()), ..model }
-    }
-
     #[test]
     fn an_interrupted_run_says_what_its_means_cover() {
         let mut out = Vec::new();
@@ -132,27 +127,6 @@ mod tests {
         assert_eq!(
             total.split_whitespace().collect::<Vec<_>>().join(" "),
             "mean of tasks 0.148 (9/26) 0.148 -"
-        );
-    }
-
-    #[test]
-    fn the_head_says_what_is_blocked_and_promises_nothing_of_it() {
-        let mut models: Vec<ModelView> =
-            (0..9).map(|n| blocked_by("no worker serves it", model(&format!("m{n}"), 0))).collect();
-        models.push(blocked_by("parked: unauthorized", model("p", 0)));
-        let view = run(models.clone());
-        let line = headline(&view);
-        assert!(line.contains("0/260 dialogues, 0 failed, ETA -, -/s, - tokens/s"), "{line}");
-        let blocked =
-            "blocked: 10 models (m0, m1, m2 and 6 more: no worker serves it; p: parked: unauthorized)";
-        assert!(line.ends_with(blocked), "{line}");
-        models.push(model("moves", 9));
-        let line = headline(&run(models));
-        assert!(
-            line.contains(
-                "ETA at least 14s without m0, m1, m2 and 7 more, 1.3/s, 330 tokens/s; blocked: 10 models"
-            ),
-            "{line}"
         );
     }
 
