@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::harness::{CHEAP_TASKS, Cluster, Data, Receiver, Running, Server, wait_until};
+use crate::harness::{CHEAP_TASKS, Cluster, Data, Receiver, Server, wait_until};
 
 #[test]
 fn the_end_of_a_run_is_told_to_an_address_and_to_a_command() {
@@ -48,20 +48,6 @@ fn until_told(receiver: &Receiver, event: &str) -> Value {
     found.unwrap().1
 }
 
-/// A run of so many dialogues at a gate that lets two of them pass, followed by somebody who tells: told that it is
-/// stalled once it stands, and that it is finished once the gate is open.
-fn stands_and_goes_on(receiver: &Receiver, server: &Server, following: Running, stop: impl FnOnce()) {
-    server.gate().until_held(1);
-    stop();
-    let notice = until_told(receiver, "stalled");
-    assert_eq!((&notice["phase"], &notice["planned"]), (&"active".into(), &4.into()), "{notice}");
-    assert!(told(receiver).iter().all(|(event, _)| event == "stalled"), "nothing else is told: {notice}");
-    server.gate().open();
-    following.finish().expect(0);
-    let notice = until_told(receiver, "finished");
-    assert_eq!(notice["scored"], 4, "{notice}");
-}
-
 #[test]
 fn a_run_that_stands_is_told_and_so_is_its_end() {
     let (data, server, receiver) = (Data::new(), Server::start(), Receiver::start(0));
@@ -73,7 +59,15 @@ fn a_run_that_stands_is_told_and_so_is_its_end() {
         "--stalled-after".to_owned(),
         "0.3".to_owned(),
     ]);
-    stands_and_goes_on(&receiver, &server, data.start(&arguments), || {});
+    let following = data.start(&arguments);
+    server.gate().until_held(1);
+    let notice = until_told(&receiver, "stalled");
+    assert_eq!((&notice["phase"], &notice["planned"]), (&"active".into(), &4.into()), "{notice}");
+    assert!(told(&receiver).iter().all(|(event, _)| event == "stalled"), "nothing else is told: {notice}");
+    server.gate().open();
+    following.finish().expect(0);
+    let notice = until_told(&receiver, "finished");
+    assert_eq!(notice["scored"], 4, "{notice}");
 }
 
 #[test]
