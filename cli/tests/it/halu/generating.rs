@@ -2,8 +2,6 @@
 
 use std::path::Path;
 
-use rustix::process::Signal;
-
 use ::harness::wikidata_graph::{self, WikidataShape};
 
 use super::draw_invented;
