@@ -168,14 +168,14 @@ fn check(manifest: &Manifest, parts: &Parts) -> Result<(), PackError> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use proptest::prelude::*;
 
     use super::*;
     use crate::header::HEADER_PATH;
     use crate::manifest::FORMAT_VERSION;
 
-    const HEADER: &str = r#"
+    pub const HEADER: &str = r#"
         name = "test"
         version = "1"
         licence = "CC0-1.0"

@@ -36,16 +36,7 @@ fn write_whole(path: &Path, content: &[u8]) -> Result<(), PackError> {
 mod tests {
     use super::*;
     use crate::header::HEADER_PATH;
-
-    const HEADER: &str = r#"
-        name = "test"
-        version = "1"
-        licence = "CC0-1.0"
-        description = "A pack for tests."
-        provenance = "Written for tests."
-        canary = "none"
-        groups = []
-    "#;
+    use crate::sealed::tests::HEADER;
 
     #[test]
     fn a_sealed_file_has_its_manifest_beside_it() {

@@ -66,30 +66,9 @@ fn the_eight_lines_make_a_pack_of_their_rows() {
 }
 
 #[test]
-fn the_example_scores_what_it_says_and_no_hundredth_more() {
-    let file = testdata("lab-questions.toml");
-    let proofs = compile(&file).unwrap().prove().unwrap();
-    assert_eq!(
-        (proofs[0].tests_passed, proofs[0].references, proofs[0].failures.len()),
-        (1, 1, 0),
-        "{proofs:?}"
-    );
-    let text = std::fs::read_to_string(file).unwrap();
-    for (stated, other) in [
-        ("score = 0.6", "score = 0.61"),
-        ("rows = 0.5", "rows = 0.49"),
-        ("rows_recall = 0.5", "rows_recall = 0.51"),
-        ("readable = 1,", "readable = 0.99,"),
-    ] {
-        let changed = Ground::new(&[]).compiled(&text.replace(stated, other)).unwrap().prove().unwrap();
-        assert_eq!(changed[0].failures.len(), 1, "{other}");
-        assert!(changed[0].failures[0].1.contains("test 1 has"), "{:?}", changed[0].failures);
-    }
-}
-
-#[test]
-fn the_examples_with_graphs_and_shapes_score_what_they_say_and_no_hundredth_more() {
+fn the_examples_score_what_they_say_and_no_hundredth_more() {
     for (file, tests, stated) in [
+        ("lab-questions.toml", 1, vec!["score = 0.6\n", "rows = 0.5", "rows_recall = 0.5", "readable = 1"]),
         (
             "parcel-facts.toml",
             2,
