@@ -39,29 +39,22 @@ pub(crate) enum Remedy {
 /// A field of a request that some servers refuse.
 pub(crate) struct Field {
     pub(crate) name: &'static str,
-    /// What is done the first time it is refused, the second time, and so on.
-    pub(crate) steps: &'static [FieldStep],
+    /// What is done the first time it is refused, the second time, and so on, in the words of records. With the last step it is
+    /// left out.
+    pub(crate) steps: &'static [&'static str],
     /// Whether a refusal must say that the field is not supported. Of a field that the configuration sets, a value may be
     /// wrong, which a person has to mend.
     by_words: bool,
 }
 
-/// What is done with a field.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FieldStep {
-    /// It is sent with 31 bits.
-    Narrow,
-    LeaveOut,
-}
-
 /// The fields that can do without, in the order of [`FieldUse`](crate::openai).
 pub(crate) const FIELDS: [Field; 5] = [
-    Field { name: "seed", steps: &[FieldStep::Narrow, FieldStep::LeaveOut], by_words: false },
-    Field { name: "stream_options", steps: &[FieldStep::LeaveOut], by_words: false },
-    Field { name: "temperature", steps: &[FieldStep::LeaveOut], by_words: true },
-    Field { name: "top_p", steps: &[FieldStep::LeaveOut], by_words: true },
+    Field { name: "seed", steps: &["seed in 31 bits", "without seed"], by_words: false },
+    Field { name: "stream_options", steps: &["without stream_options"], by_words: false },
+    Field { name: "temperature", steps: &["without temperature"], by_words: true },
+    Field { name: "top_p", steps: &["without top_p"], by_words: true },
     // The last one, because refusals of options name it beside them.
-    Field { name: "stream", steps: &[FieldStep::LeaveOut], by_words: true },
+    Field { name: "stream", steps: &["without stream"], by_words: true },
 ];
 
 /// Words about a field that a server does not know or take at all.
@@ -234,23 +227,12 @@ pub(crate) const NO_MONEY: &[&str] = &[
 ];
 
 /// Texts about a limit of a day.
-pub(crate) const PER_DAY: &[&str] = &[
-    "perday",
-    "per day",
-    "per-day",
-    "/day",
-    "daily",
-    "(rpd)",
-    "(tpd)",
-    "free-models-per-day",
-    "per month",
-    "monthly",
-];
+pub(crate) const PER_DAY: &[&str] =
+    &["perday", "per day", "per-day", "/day", "daily", "(rpd)", "(tpd)", "per month", "monthly"];
 
 /// Texts about a limit of a minute or less.
 pub(crate) const PER_MINUTE: &[&str] = &[
     "perminute",
-    "per minute",
     "per-minute",
     "per min",
     "/min",

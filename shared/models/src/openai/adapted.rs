@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
-use crate::quirks::{FIELDS, FieldStep};
+use crate::quirks::FIELDS;
 
 /// What was learnt of a model at its server: what it refuses, and how long its context is. Clones share it, so that a connector
 /// with another key, or for another run, need not learn it again.
@@ -45,48 +45,36 @@ pub(super) struct RequestForm {
 impl RequestForm {
     /// What differs from the request that was meant, for records and people, of the parts that are changed.
     pub(super) fn words(&self, is_changed: impl Fn(&str) -> bool) -> Vec<&'static str> {
-        const FIELDS_SAID: [(&str, FieldStep, &str); 6] = [
-            ("seed", FieldStep::Narrow, "seed in 31 bits"),
-            ("seed", FieldStep::LeaveOut, "without seed"),
-            ("stream_options", FieldStep::LeaveOut, "without stream_options"),
-            ("temperature", FieldStep::LeaveOut, "without temperature"),
-            ("top_p", FieldStep::LeaveOut, "without top_p"),
-            ("stream", FieldStep::LeaveOut, "without stream"),
-        ];
-        let fields = FIELDS_SAID.map(|(name, step, words)| (name, self.fields.of(name) == Some(step), words));
+        let taken = FIELDS.iter().zip(self.fields.0);
+        let fields =
+            taken.filter_map(|(field, taken)| Some((field.name, *field.steps.get(taken.checked_sub(1)?)?)));
         let others = [
             ("messages", self.fold_roles, "system message in the user's"),
             ("max_tokens", self.completion_tokens, "max_completion_tokens for max_tokens"),
             ("fewer", self.is_limited, "fewer max_tokens"),
         ];
-        let said = fields.into_iter().chain(others);
-        said.filter(|(part, is_so, _)| *is_so && is_changed(part)).map(|(_, _, words)| words).collect()
+        let others = others.into_iter().filter(|(_, is_so, _)| *is_so).map(|(part, _, words)| (part, words));
+        fields.chain(others).filter(|(part, _)| is_changed(part)).map(|(_, words)| words).collect()
     }
 }
 
-/// How the fields of a request are sent, that can do without.
+/// How many steps were taken with each of [`FIELDS`].
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct FieldUse([Option<FieldStep>; FIELDS.len()]);
+pub(super) struct FieldUse([usize; FIELDS.len()]);
 
 impl FieldUse {
-    fn of(&self, name: &str) -> Option<FieldStep> {
-        FIELDS.iter().position(|field| field.name == name).and_then(|at| self.0[at])
-    }
-
     /// Whether the field is left out.
     pub(super) fn lacks(&self, name: &str) -> bool {
-        self.of(name) == Some(FieldStep::LeaveOut)
+        FIELDS.iter().zip(self.0).any(|(field, taken)| field.name == name && taken == field.steps.len())
     }
 
     /// The seed as this server takes it.
     pub(super) fn seed(&self, seed: u64) -> Option<u64> {
         /// As many bits as a signed number of 32 has. They are as random as all of it.
         const NARROW: u64 = (1 << 31) - 1;
-        match self.of("seed") {
-            None => Some(seed),
-            Some(FieldStep::Narrow) => Some(seed & NARROW),
-            Some(FieldStep::LeaveOut) => None,
-        }
+        let (at, steps) = Adapted::NARROW_SEED;
+        let sent = if self.0[at] >= steps { seed & NARROW } else { seed };
+        (!self.lacks("seed")).then_some(sent)
     }
 }
 
@@ -105,8 +93,7 @@ impl Adapted {
     /// `None` if nothing is left to do.
     pub(super) fn refused(&self, field: usize, steps: usize, sent: &FieldUse) -> Option<bool> {
         let known = FIELDS.get(field)?;
-        let taken =
-            sent.0[field].map_or(0, |step| 1 + known.steps.iter().position(|of| *of == step).unwrap_or(0));
+        let taken = sent.0[field];
         if taken >= known.steps.len() {
             return None;
         }
@@ -116,16 +103,11 @@ impl Adapted {
 
     /// How requests are sent at present.
     pub(super) fn form(&self) -> RequestForm {
-        let mut fields = FieldUse::default();
-        for (at, field) in FIELDS.iter().enumerate() {
-            let taken = self.fields[at].load(Ordering::Relaxed);
-            fields.0[at] = taken.checked_sub(1).and_then(|last| field.steps.get(last)).copied();
-        }
         RequestForm {
             fold_roles: self.fold_roles.load(Ordering::Relaxed),
             completion_tokens: self.completion_tokens.load(Ordering::Relaxed),
             is_limited: self.most_tokens.load(Ordering::Relaxed) > 0,
-            fields,
+            fields: FieldUse(std::array::from_fn(|at| self.fields[at].load(Ordering::Relaxed))),
         }
     }
 }
@@ -149,20 +131,5 @@ mod tests {
         assert_eq!((without.seed(1), without.lacks("stream_options")), (None, false));
         assert_eq!(learnt.refused(0, 1, &without), None);
         assert_eq!(learnt.form().words(|_| true), ["without seed"]);
-    }
-
-    #[test]
-    fn every_step_of_every_field_has_its_words() {
-        for (at, field) in FIELDS.iter().enumerate() {
-            let learnt = Adapted::default();
-            for _ in field.steps {
-                assert_eq!(learnt.refused(at, 1, &learnt.form().fields), Some(true));
-                assert!(
-                    learnt.form().words(|_| true).iter().any(|words| words.contains(field.name)),
-                    "{}",
-                    field.name
-                );
-            }
-        }
     }
 }
