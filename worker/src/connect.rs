@@ -4,17 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use domain::model_name::is_listed_as;
-use domain::{Ask, ClassifyApi, Connector, KeyPlace, ModelSpec, RequestSettings, RetryAdvice};
+use domain::{Ask, ClassifyApi, Connector, KeyPlace, ModelSpec, RetryAdvice};
 use models::{
-    ApiSettings, ChatModel, Hosted, HostedConfig, HttpClient, Learnt, OpenAiCompatible, OpenAiConfig,
-    OpenAiEmbedder, Secret, SetupError, TeiClassifier, VllmClassifier,
+    ChatModel, Hosted, HttpClient, KnownVectors, Learnt, OpenAiCompatible, OpenAiConfig, OpenAiEmbedder,
+    Secret, SetupError, Similarity, TeiClassifier, VllmClassifier,
 };
 
 use crate::dialogue::Script;
 use crate::keys::Keyring;
-use crate::pairs::{PairClass, Similarity};
 use crate::renew::RenewedKey;
-use crate::vectors::KnownVectors;
 
 /// Models at servers of which is remembered what was learnt of them.
 const LEARNT_MAX: usize = 1_000;
@@ -51,7 +49,7 @@ pub struct FoundServer {
 
 /// A connector, with what can be checked at its server beforehand.
 pub struct Connected {
-    /// The connector; an embedder or classifier is wrapped as in [`pairs`](crate::pairs).
+    /// The connector; an embedder or classifier is asked as [`models::pairs`] says.
     pub model: Arc<dyn ChatModel>,
     /// The same connector if its server lists models.
     pub listing: Option<Arc<OpenAiCompatible>>,
@@ -211,42 +209,27 @@ impl Connectors {
             ConnectError::new(spec, "it has no `endpoint`, and no server of this worker serves it")
         })?;
         let key = key.or_else(|| server.and_then(|server| server.key.clone()));
-        let settings = ApiSettings {
-            headers: spec.headers.clone(),
-            query: spec.query.clone(),
-            answers_as: spec.answers_as.clone(),
-            time_limits: spec.time_limits,
-        };
-        let RequestSettings { dimensions, pair_layout: layout, classify_api, labels, extra_body } =
-            spec.request.clone();
-        let requested = spec.requested();
         let config = OpenAiConfig {
             key: key.clone(),
             context_tokens: server.and_then(|server| server.context_tokens),
-            send_seed: spec.send_seed.unwrap_or(true),
-            stream: spec.streams(),
-            extra_body,
-            reasoning: spec.reasoning.clone(),
-            settings,
-            learnt: self.learnt(&endpoint, requested),
-            ..OpenAiConfig::new(endpoint, requested)
+            learnt: self.learnt(&endpoint, spec.requested()),
+            endpoint,
+            spec: spec.clone(),
         };
         let setup = |error: SetupError| ConnectError::new(spec, error);
         let listing = Arc::new(OpenAiCompatible::with_client(config.clone(), &self.http).map_err(setup)?);
         let (http, known) = (self.http.clone(), Arc::clone(&self.known));
         let make = move |key| -> Result<Arc<dyn ChatModel>, SetupError> {
             let config = OpenAiConfig { key, ..config.clone() };
-            Ok(match (ask, classify_api) {
+            Ok(match (ask, config.spec.request.classify_api) {
                 (Ask::Chat, _) => Arc::new(OpenAiCompatible::with_client(config, &http)?),
                 (Ask::Embed, _) => {
-                    let model = OpenAiEmbedder::new(config, dimensions, &http)?;
+                    let model = OpenAiEmbedder::new(config, &http)?;
                     Arc::new(Similarity { model, known: Arc::clone(&known) })
                 }
-                (Ask::Classify, ClassifyApi::Vllm) => {
-                    Arc::new(PairClass(VllmClassifier::new(config, layout, &labels, &http)?))
-                }
+                (Ask::Classify, ClassifyApi::Vllm) => Arc::new(VllmClassifier::new(config, &http)?),
                 (Ask::Classify, ClassifyApi::TextEmbeddingsInference) => {
-                    Arc::new(PairClass(TeiClassifier::new(&config, &labels, &http)?))
+                    Arc::new(TeiClassifier::new(&config, &http)?)
                 }
             })
         };
@@ -259,20 +242,12 @@ impl Connectors {
         &self,
         spec: &ModelSpec,
         key: Option<Secret>,
-        new: fn(HostedConfig, &HttpClient) -> Result<Hosted, SetupError>,
+        new: fn(ModelSpec, Secret, &HttpClient) -> Result<Hosted, SetupError>,
     ) -> Result<Connected, SetupError> {
-        let missing = || SetupError::KeyMissing("none is configured".to_owned());
-        let config = HostedConfig {
-            endpoint: spec.endpoint.clone(),
-            model: spec.requested().to_owned(),
-            key: key.clone().ok_or_else(missing)?,
-            send_seed: spec.send_seed.unwrap_or(true),
-            time_limits: spec.time_limits,
-        };
-        let http = self.http.clone();
+        let (http, described) = (self.http.clone(), spec.clone());
         let model = self.renewing(spec, None, key, move |key| {
-            let key = key.unwrap_or_else(|| config.key.clone());
-            Ok(Arc::new(new(HostedConfig { key, ..config.clone() }, &http)?))
+            let key = key.ok_or_else(|| SetupError::KeyMissing("none is configured".to_owned()))?;
+            Ok(Arc::new(new(described.clone(), key, &http)?))
         });
         Ok(Connected::opaque(model?))
     }

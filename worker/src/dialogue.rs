@@ -93,7 +93,7 @@ pub async fn run_dialogue(context: &DialogueContext, job: DialogueJob) -> Record
         rounds: Vec::new(),
         failed_calls: Vec::new(),
         // As far as it is known before it answers.
-        model: context.model.identity().provenance_of(None, None),
+        model: context.model.identity().provenance(None),
         context,
         task: &task,
         job: &job,
@@ -226,7 +226,7 @@ impl Held<'_> {
         match reply {
             Ok(mut reply) => {
                 note_oddities(&mut reply.answer, messages.iter().map(|message| &*message.content));
-                self.answered_as(model.identity().provenance(&reply));
+                self.answered_as(model.identity().provenance(Some(&reply)));
                 let who = (self.job.key.model.as_str(), &*self.context.server);
                 metrics::round_answered(who, kind, prompted.elapsed(), reply.first_token, &reply.answer);
                 let text = Arc::from(reply.answer.text.as_str());

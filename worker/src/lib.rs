@@ -1,7 +1,7 @@
 //! A worker: holds many dialogues with models at once, and judges the answers.
 //!
-//! Reading order: [`dialogue`] runs one dialogue from first prompt to record, [`evaluate`] judges answers in
-//! sandboxed processes, and [`pairs`] asks models that do not chat. Around them are plain state machines: [`slots`] for
+//! Reading order: [`dialogue`] runs one dialogue from first prompt to record, and [`evaluate`] judges answers in
+//! sandboxed processes. Around them are plain state machines: [`slots`] for
 //! leases and dialogues, [`servers`] and [`limiter`] for servers and their concurrency, [`first`] for the first question of a
 //! model, [`breaker`] for models that cannot be asked, [`warm`] for what starts next,
 //! [`until_done`] for the end that a worker decides on itself, [`outbox::queue`] for the delivery of records. [`worker`]
@@ -27,7 +27,6 @@ pub mod metrics;
 mod name;
 pub mod outbox;
 pub mod own_server;
-pub mod pairs;
 pub mod rate;
 mod renew;
 pub mod runs;
@@ -35,7 +34,6 @@ pub mod servers;
 pub mod slots;
 mod unrecorded;
 pub mod until_done;
-pub mod vectors;
 mod vllm;
 pub mod warm;
 mod work;

@@ -134,23 +134,17 @@ pub struct ModelIdentity {
 }
 
 impl ModelIdentity {
-    /// The provenance that a record stores for this reply.
-    pub fn provenance(&self, reply: &ChatReply) -> ModelProvenance {
-        let known = self.provenance_of(reply.reported_model.as_deref(), reply.system_fingerprint.as_deref());
-        ModelProvenance { adapted: reply.adapted.clone(), max_tokens: reply.max_tokens, ..known }
-    }
-
-    /// As [`provenance`](Self::provenance), for any kind of reply, from what the server reported in it.
-    pub fn provenance_of(&self, reported: Option<&str>, system_fingerprint: Option<&str>) -> ModelProvenance {
-        let name = |text: &str| ShortName::from(text).0;
+    /// The provenance that a record stores: with what a reply says, or as far as it is known before one.
+    pub fn provenance(&self, reply: Option<&ChatReply>) -> ModelProvenance {
+        let name = |text: &String| ShortName::from(text.as_str()).0;
         ModelProvenance {
             connector: self.connector.to_owned(),
             requested: self.requested.clone(),
-            reported: reported.map(name),
-            system_fingerprint: system_fingerprint.map(name),
+            reported: reply.and_then(|reply| reply.reported_model.as_ref()).map(name),
+            system_fingerprint: reply.and_then(|reply| reply.system_fingerprint.as_ref()).map(name),
             endpoint: self.endpoint.clone(),
-            adapted: Vec::new(),
-            max_tokens: None,
+            adapted: reply.map(|reply| reply.adapted.clone()).unwrap_or_default(),
+            max_tokens: reply.and_then(|reply| reply.max_tokens),
         }
     }
 }

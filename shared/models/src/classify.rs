@@ -1,48 +1,21 @@
-//! Classification of pairs of texts: the trait, with its request and reply.
+//! Classes of pairs of texts.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use domain::{DialogueKey, Usage};
+use domain::Usage;
+use serde_json::json;
 
-use crate::chat::ModelIdentity;
+use crate::chat::{ChatReply, ChatRequest};
 use crate::embed::length_within;
 use crate::error::CallError;
+use crate::pairs::{pair, said};
 
-/// A model that classifies pairs of texts, for example as entailment, neutral or contradiction. One call is one
-/// attempt, as with [`crate::ChatModel`].
-#[async_trait::async_trait]
-pub trait ClassifyModel: Send + Sync {
-    /// Makes one attempt.
-    ///
-    /// # Errors
-    /// Any reason why there is no answer, and replies without valid classes. A pair beyond the model's context is
-    /// [`domain::FailureCause::ContextExceeded`]: nothing is cut, because a verdict on half a text is worthless.
-    async fn classify(&self, request: ClassifyRequest) -> Result<Classification, CallError>;
-
-    /// Identifies the model in records and messages.
-    fn identity(&self) -> &ModelIdentity;
-}
-
-/// Two texts whose relation is to be classified, of at most [`crate::embed::TEXT_BYTES_MAX`] bytes each.
-#[derive(Clone, Debug)]
-pub struct ClassifyRequest {
-    /// The given text, such as a model's answer.
-    pub premise: String,
-    /// The text that may or may not follow from it.
-    pub hypothesis: String,
-    /// Maximum duration of this call, including tokenizing.
-    pub deadline: Duration,
-    /// The dialogue.
-    pub key: DialogueKey,
-}
-
-impl ClassifyRequest {
-    /// Checks the size limits.
-    pub(crate) fn check(&self) -> Result<(), CallError> {
-        length_within("the premise", &self.premise)?;
-        length_within("the hypothesis", &self.hypothesis)
-    }
+/// The premise and the hypothesis of a prompt. Nothing of them is cut: a verdict on half a text is worthless.
+pub(crate) fn texts(request: &ChatRequest) -> Result<[String; 2], CallError> {
+    let [premise, hypothesis] = pair(request)?;
+    length_within("the premise", &premise)?;
+    length_within("the hypothesis", &hypothesis)?;
+    Ok([premise, hypothesis])
 }
 
 /// The classes of a pair.
@@ -68,4 +41,17 @@ pub struct Class {
     pub label: Option<Arc<str>>,
     /// 0 to 1; the probabilities of all classes sum to 1.
     pub probability: f64,
+}
+
+impl From<Classification> for ChatReply {
+    fn from(found: Classification) -> Self {
+        let of_class =
+            |class: &Class| json!({ "label": class.label.as_deref(), "probability": class.probability });
+        let answer = json!({
+            "label": &*found.label,
+            "probability": found.probability,
+            "classes": found.classes.iter().map(of_class).collect::<Vec<_>>(),
+        });
+        said(&answer, found.usage, found.reported_model)
+    }
 }

@@ -1,39 +1,12 @@
-//! Embedding of texts: the trait, with its request and reply, and the similarity of two vectors.
+//! Vectors of texts, and the similarity of two of them.
 
-use std::time::Duration;
+use domain::{FailureCause, RetryAdvice, Usage};
 
-use domain::{DialogueKey, FailureCause, RetryAdvice, Usage};
-
-use crate::chat::ModelIdentity;
 use crate::error::CallError;
 
 /// Maximum size of a text, in bytes. No embedder's context holds as much, so a longer one is refused without sending
 /// it.
 pub const TEXT_BYTES_MAX: usize = 4 << 20;
-
-/// A model that embeds texts. One call is one attempt, as with [`crate::ChatModel`].
-#[async_trait::async_trait]
-pub trait EmbedModel: Send + Sync {
-    /// Makes one attempt.
-    ///
-    /// # Errors
-    /// Any reason why there is no answer, and replies without a vector.
-    async fn embed(&self, request: EmbedRequest) -> Result<EmbedReply, CallError>;
-
-    /// Identifies the model in records and messages.
-    fn identity(&self) -> &ModelIdentity;
-}
-
-/// A request for a model.
-#[derive(Clone, Debug)]
-pub struct EmbedRequest {
-    /// At most [`TEXT_BYTES_MAX`] bytes.
-    pub text: String,
-    /// Maximum duration of this call.
-    pub deadline: Duration,
-    /// The dialogue.
-    pub key: DialogueKey,
-}
 
 /// Refuses a text beyond [`TEXT_BYTES_MAX`].
 pub(crate) fn length_within(what: &str, text: &str) -> Result<(), CallError> {

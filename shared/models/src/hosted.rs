@@ -1,7 +1,7 @@
 //! Hosted providers with an API of their own. One client serves all; what differs between them is a
 //! [`ProviderDialect`].
 
-use domain::{Answer, Connector, FailureCause, FinishReason, RetryAdvice, Role, TimeLimits, Usage};
+use domain::{Answer, Connector, FailureCause, FinishReason, ModelSpec, RetryAdvice, Role, Usage};
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 use tokio::time::Instant;
@@ -18,20 +18,6 @@ use crate::reasoning;
 use crate::refusals::{self, Rejected};
 use crate::secret::Secret;
 use crate::{anthropic, gemini, stops};
-
-/// Configuration of a hosted model.
-#[derive(Clone, Debug)]
-pub struct HostedConfig {
-    /// Address of the API. Default: the provider's own.
-    pub endpoint: Option<String>,
-    /// The model name to ask for. Gemini's may have `models/` before it.
-    pub model: String,
-    /// The account's key.
-    pub key: Secret,
-    /// Whether to send a seed, where the API has one.
-    pub send_seed: bool,
-    pub time_limits: TimeLimits,
-}
 
 /// What differs between the APIs of hosted providers. A further provider of this kind is a further value.
 #[derive(Debug)]
@@ -63,43 +49,45 @@ pub(crate) struct HostedReply {
 #[derive(Debug)]
 pub struct Hosted {
     dialect: &'static ProviderDialect,
-    config: HostedConfig,
+    spec: ModelSpec,
+    key: Secret,
     identity: ModelIdentity,
     route: Route,
 }
 
 impl Hosted {
-    /// Anthropic's Messages API, which has no seed. Shares the connections of `http`.
+    /// A model of Anthropic's Messages API, which has no seed, for an account with this key. Shares the connections of `http`.
     ///
     /// # Errors
     /// The endpoint is not an HTTP address, the key cannot be sent, or the HTTP client cannot be built.
-    pub fn anthropic(config: HostedConfig, http: &HttpClient) -> Result<Self, SetupError> {
-        Self::new(&anthropic::DIALECT, config, http)
+    pub fn anthropic(spec: ModelSpec, key: Secret, http: &HttpClient) -> Result<Self, SetupError> {
+        Self::new(&anthropic::DIALECT, spec, key, http)
     }
 
-    /// Google's Gemini API. Shares the connections of `http`.
+    /// A model of Google's Gemini API, whose name may have `models/` before it. Shares the connections of `http`.
     ///
     /// # Errors
     /// As [`Hosted::anthropic`].
-    pub fn gemini(config: HostedConfig, http: &HttpClient) -> Result<Self, SetupError> {
-        Self::new(&gemini::DIALECT, config, http)
+    pub fn gemini(spec: ModelSpec, key: Secret, http: &HttpClient) -> Result<Self, SetupError> {
+        Self::new(&gemini::DIALECT, spec, key, http)
     }
 
     fn new(
         dialect: &'static ProviderDialect,
-        config: HostedConfig,
+        spec: ModelSpec,
+        key: Secret,
         http: &HttpClient,
     ) -> Result<Self, SetupError> {
         let own = dialect.connector.own_endpoint().unwrap_or_default();
-        let base = http::parse_endpoint(config.endpoint.as_deref().unwrap_or(own))?;
+        let base = http::parse_endpoint(spec.endpoint.as_deref().unwrap_or(own))?;
         let identity = ModelIdentity {
             connector: dialect.connector.as_str(),
-            requested: config.model.clone(),
+            requested: spec.requested().to_owned(),
             endpoint: Some(base.as_str().trim_end_matches('/').to_owned()),
         };
-        let url = http::join(&base, &(dialect.path)(&config.model));
-        let route = Route::post(http.for_url(&base)?, url, (dialect.headers)(&config.key)?);
-        Ok(Self { dialect, config, identity, route })
+        let url = http::join(&base, &(dialect.path)(spec.requested()));
+        let route = Route::post(http.for_url(&base)?, url, (dialect.headers)(&key)?);
+        Ok(Self { dialect, spec, key, identity, route })
     }
 
     /// The body of a request. One that sets a field that the provider lacks is refused: dropping it silently would measure
@@ -113,14 +101,14 @@ impl Hosted {
             );
             return Err(CallError::new(FailureCause::BadRequest, RetryAdvice::No, message));
         }
-        let mut body = (self.dialect.request)(&self.config.model, request);
+        let mut body = (self.dialect.request)(self.spec.requested(), request);
         leave_out_what_is_not_set(&mut body);
         serde_json::to_vec(&body).map_err(http::unserialisable)
     }
 
     /// Reads the body of a success.
     fn read(&self, body: &[u8]) -> Result<ChatReply, CallError> {
-        let key = Some(&self.config.key);
+        let key = Some(&self.key);
         let body: Value = serde_json::from_slice(body).map_err(|error| http::unparsable(&error, key))?;
         let reply = (self.dialect.reply)(&body).map_err(|(why, usage)| {
             http::said(FailureCause::Server, RetryAdvice::Transient, &why, key).in_vain(usage)
@@ -139,11 +127,11 @@ impl Hosted {
 #[async_trait::async_trait]
 impl ChatModel for Hosted {
     async fn complete(&self, mut request: ChatRequest) -> Result<ChatReply, CallError> {
-        request.seed = request.seed.filter(|_| self.config.send_seed);
+        request.seed = request.seed.filter(|_| self.spec.send_seed.unwrap_or(true));
         let body = self.body(&request)?;
-        let (now, limits) = (Instant::now(), self.config.time_limits);
+        let (now, limits) = (Instant::now(), self.spec.time_limits);
         let clock = CallClock::of_model(now, limits, &request.key.model, request.deadline, false);
-        let response = match refusals::send(&self.route, Some(body), &clock, Some(&self.config.key)).await {
+        let response = match refusals::send(&self.route, Some(body), &clock, Some(&self.key)).await {
             Ok(response) => response,
             Err(Rejected { remedy: Some(Remedy::Withheld), .. }) => {
                 return Ok(ChatReply::said(stops::withheld(), None, None, None));

@@ -1,5 +1,5 @@
-//! Models behind one trait per kind of question: [`chat`] for conversations, [`embed`] for vectors, [`classify`] for
-//! classes. OpenAI-compatible servers (vLLM first) support all three. Anthropic, Gemini, and a model without a
+//! Models behind one trait, in [`chat`]. Those that do not chat, but embed or classify texts, are asked about pairs of texts in the
+//! same way ([`pairs`]). OpenAI-compatible servers (vLLM first) support all three. Anthropic, Gemini, and a model without a
 //! network, [`replay`], support chat.
 //!
 //! Reading order: [`chat`] has the trait with its request and reply, [`error`] the errors, [`retry`] retries transport
@@ -22,6 +22,7 @@ pub mod hosted;
 pub mod http;
 mod key_search;
 pub mod openai;
+pub mod pairs;
 pub mod progress;
 mod quirks;
 mod rates;
@@ -33,18 +34,20 @@ pub mod retry;
 mod secret;
 pub mod sse;
 mod stops;
+mod vectors;
 
 pub use chat::{ChatModel, ChatReply, ChatRequest, ModelIdentity};
-pub use classify::{Class, Classification, ClassifyModel, ClassifyRequest};
+pub use classify::{Class, Classification};
 pub use client::{ClientOptions, HttpClient, install_crypto};
-pub use embed::{EmbedModel, EmbedReply, EmbedRequest, Embedding};
+pub use embed::{EmbedReply, Embedding};
 pub use error::{CallError, SetupError, blanked};
-pub use hosted::{Hosted, HostedConfig};
+pub use hosted::Hosted;
 pub use openai::{
-    ApiSettings, Learnt, OpenAiCompatible, OpenAiConfig, OpenAiEmbedder, ServedModel, TeiClassifier,
-    VllmClassifier,
+    Learnt, OpenAiCompatible, OpenAiConfig, OpenAiEmbedder, ServedModel, TeiClassifier, VllmClassifier,
 };
+pub use pairs::Similarity;
 pub use progress::{CallStage, FailingCall, Progress};
 pub use replay::Replay;
 pub use retry::{RetryPolicy, complete_with_retry};
 pub use secret::Secret;
+pub use vectors::KnownVectors;

@@ -7,31 +7,31 @@ use std::time::Duration;
 
 use domain::glob::Glob;
 use domain::model_name::is_name_of;
-use domain::{Connector, FailureCause, RetryAdvice, Usage};
+use domain::{Connector, FailureCause, ModelSpec, RetryAdvice, Usage};
 use reqwest::header::{ACCEPT_ENCODING, AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Client, Response, Url};
+use reqwest::{Client, Url};
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
+use super::OpenAiConfig;
 use super::names;
 use super::wire::{ModelList, ServedModel};
-use super::{ApiSettings, OpenAiConfig};
 use crate::chat::ModelIdentity;
 use crate::client::HttpClient;
 use crate::deadline::CallClock;
 use crate::error::{CallError, SetupError};
 use crate::http::{self, Route, unparsable, unserialisable, unusable};
-use crate::refusals::{self, Rejected};
+use crate::refusals;
 use crate::secret::{Secret, scrub_with};
 
-/// Timeout of [`Api::models`] and [`Api::health`], in seconds.
+/// Timeout of [`Api::models`], in seconds.
 const PROBE_SECONDS_MAX: u64 = 10;
 
 /// One model at one server.
 #[derive(Debug)]
 pub(super) struct Api {
-    identity: ModelIdentity,
+    pub(super) identity: ModelIdentity,
     key: Option<Secret>,
     client: Client,
     headers: HeaderMap,
@@ -54,7 +54,7 @@ const ALIASES_MAX: usize = 16;
 impl Api {
     /// The API of a model as it is configured.
     pub(super) fn new(config: &OpenAiConfig, http: &HttpClient) -> Result<Self, SetupError> {
-        let OpenAiConfig { endpoint, model, key, settings, .. } = config;
+        let OpenAiConfig { spec, endpoint, key, .. } = config;
         let base = http::api_base(endpoint)?;
         let mut headers = HeaderMap::new();
         // Who compresses what nobody asked for may do so in a way that is not known here.
@@ -67,7 +67,7 @@ impl Api {
         shown.set_query(None);
         let identity = ModelIdentity {
             connector: Connector::OpenaiCompatible.as_str(),
-            requested: model.clone(),
+            requested: spec.requested().to_owned(),
             endpoint: Some(shown.as_str().trim_end_matches('/').to_owned()),
         };
         let api = Self {
@@ -77,17 +77,17 @@ impl Api {
             headers,
             root: server_root(&base),
             provider_names: names::are_the_providers(&base),
-            answers_as: settings.answers_as.iter().map(|name| Glob::new(name)).collect(),
+            answers_as: spec.answers_as.iter().map(|name| Glob::new(name)).collect(),
             aliases: Mutex::default(),
             is_known: AtomicBool::new(false),
             base,
         };
-        api.sending(settings)
+        api.sending(spec)
     }
 
     /// The same with these headers and parts of the address in every request. Where `{key}` stands in a header, the key is sent
     /// there and nowhere else.
-    fn sending(mut self, extra: &ApiSettings) -> Result<Self, SetupError> {
+    fn sending(mut self, extra: &ModelSpec) -> Result<Self, SetupError> {
         const KEY: &str = "{key}";
         if extra.headers.values().any(|value| value.contains(KEY)) {
             self.headers.remove(AUTHORIZATION);
@@ -110,10 +110,6 @@ impl Api {
         Ok(self)
     }
 
-    pub(super) fn identity(&self) -> &ModelIdentity {
-        &self.identity
-    }
-
     pub(super) fn key(&self) -> Option<&Secret> {
         self.key.as_ref()
     }
@@ -128,11 +124,6 @@ impl Api {
         Route::post(self.client.clone(), http::join(&self.base, path), self.headers.clone())
     }
 
-    /// A GET route of the API.
-    fn reading(&self, path: &str) -> Route {
-        Route::get(self.client.clone(), http::join(&self.base, path), self.headers.clone())
-    }
-
     /// A POST route of vLLM beside the API.
     pub(super) fn route_beside(&self, path: &str) -> Route {
         Route::post(self.client.clone(), http::join(&self.root, path), self.headers.clone())
@@ -140,9 +131,10 @@ impl Api {
 
     /// The models that the server lists.
     pub(super) async fn models(&self) -> Result<Vec<ServedModel>, CallError> {
-        let route = self.reading("models");
+        let route = Route::get(self.client.clone(), http::join(&self.base, "models"), self.headers.clone());
         let clock = CallClock::whole(Instant::now(), Duration::from_secs(PROBE_SECONDS_MAX));
-        let response = self.send(&route, None, &clock).await.map_err(|rejected| rejected.error)?;
+        let response =
+            refusals::send(&route, None, &clock, self.key()).await.map_err(|rejected| rejected.error)?;
         let body = clock.wait(http::read_body(response)).await??;
         let list: ModelList = serde_json::from_slice(&body).map_err(|error| {
             let message = format!("the list of models cannot be parsed: {error}");
@@ -204,13 +196,6 @@ impl Api {
         root(name).is_some_and(|loaded| root(&self.identity.requested) == Some(loaded))
     }
 
-    /// Whether the server says it is alive.
-    pub(super) async fn health(&self) -> Result<(), CallError> {
-        let route = Route::get(self.client.clone(), http::join(&self.root, "health"), self.headers.clone());
-        let clock = CallClock::whole(Instant::now(), Duration::from_secs(PROBE_SECONDS_MAX));
-        self.send(&route, None, &clock).await.map(|_| ()).map_err(|rejected| rejected.error)
-    }
-
     /// Posts a question that is not streamed, and reads the answer.
     pub(super) async fn ask<T: DeserializeOwned>(
         &self,
@@ -219,18 +204,9 @@ impl Api {
         clock: &CallClock,
     ) -> Result<T, CallError> {
         let body = serde_json::to_vec(question).map_err(unserialisable)?;
-        let response = self.send(route, Some(body), clock).await.map_err(|rejected| rejected.error)?;
+        let response =
+            refusals::send(route, Some(body), clock, self.key()).await.map_err(|rejected| rejected.error)?;
         read(&clock.wait(http::read_body(response)).await??, self.key())
-    }
-
-    /// Passes on a success and classifies the rest.
-    pub(super) async fn send(
-        &self,
-        route: &Route,
-        body: Option<Vec<u8>>,
-        clock: &CallClock,
-    ) -> Result<Response, Rejected> {
-        refusals::send(route, body, clock, self.key()).await
     }
 }
 

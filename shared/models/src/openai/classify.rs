@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use domain::{FailureCause, PairLayout, RetryAdvice};
+use domain::{FailureCause, RetryAdvice};
 use futures::future::try_join;
 use serde::{Deserialize, Serialize};
 use tokio::sync::OnceCell;
@@ -13,8 +13,8 @@ use super::api::{Api, only};
 use super::convert;
 use super::join::{TokenFrame, TokenList, TokenizeText};
 use super::said::WireUsage;
-use crate::chat::ModelIdentity;
-use crate::classify::{Class, Classification, ClassifyModel, ClassifyRequest};
+use crate::chat::{ChatModel, ChatReply, ChatRequest, ModelIdentity};
+use crate::classify::{Class, Classification, texts};
 use crate::client::HttpClient;
 use crate::deadline::CallClock;
 use crate::error::{CallError, SetupError};
@@ -27,7 +27,6 @@ const SUM_TOLERANCE: f64 = 0.02;
 #[derive(Debug)]
 pub struct VllmClassifier {
     config: OpenAiConfig,
-    layout: PairLayout,
     api: Api,
     classify: Route,
     tokenize: Route,
@@ -44,71 +43,35 @@ struct Tokenizer {
 }
 
 impl VllmClassifier {
-    /// A connector that shares the connections of `http`. `layout` says how the model's tokenizer joins a pair. `labels` are
-    /// the classes in the order of the model's `id2label`: a server that returns others is an error. Where there are none,
-    /// they are learnt from the server's answers.
+    /// A connector that shares the connections of `http`. The classes of the configuration are in the order of the model's
+    /// `id2label`: a server that returns others is an error. Where there are none, they are learnt from the server's answers.
     ///
     /// # Errors
     /// The endpoint is not an HTTP address, the key cannot be sent, or the HTTP client cannot be built.
-    pub fn new(
-        config: OpenAiConfig,
-        layout: PairLayout,
-        labels: &[String],
-        http: &HttpClient,
-    ) -> Result<Self, SetupError> {
+    pub fn new(config: OpenAiConfig, http: &HttpClient) -> Result<Self, SetupError> {
         let api = Api::new(&config, http)?;
         Ok(Self {
             classify: api.route_beside("classify"),
             tokenize: api.route_beside("tokenize"),
             api,
             tokenizer: OnceCell::new(),
-            labels: Mutex::new(Labels::configured(labels)),
-            layout,
+            labels: Mutex::new(Labels::configured(&config.spec.request.labels)),
             config,
         })
     }
 
-    /// Converts the pair to token ids.
-    async fn joined(&self, request: &ClassifyRequest, clock: &CallClock) -> Result<Vec<u32>, CallError> {
-        let tokenizer = self.tokenizer.get_or_try_init(|| self.learn_tokenizer(clock)).await?;
-        let (premise, hypothesis) = try_join(
-            self.tokens(&request.premise, false, clock),
-            self.tokens(&request.hypothesis, false, clock),
-        )
-        .await?;
-        let ids = tokenizer.frame.join(self.layout, &premise.tokens, &hypothesis.tokens);
-        match tokenizer.context_tokens {
-            Some(context) if ids.len() > context as usize => {
-                let message = format!("the pair has {} tokens, the model's context {context}", ids.len());
-                Err(CallError::new(FailureCause::ContextExceeded, RetryAdvice::No, message))
-            }
-            _ => Ok(ids),
-        }
-    }
-
-    async fn learn_tokenizer(&self, clock: &CallClock) -> Result<Tokenizer, CallError> {
-        let nothing = self.tokens("", true, clock).await?;
-        let frame = TokenFrame::of_nothing(nothing.tokens).ok_or_else(|| {
-            let message = format!("the tokenizer of `{}` puts no separator after a text", self.config.model);
-            CallError::new(FailureCause::BadRequest, RetryAdvice::No, message)
-        })?;
-        Ok(Tokenizer { frame, context_tokens: nothing.max_model_len })
-    }
-
-    async fn tokens(&self, text: &str, framed: bool, clock: &CallClock) -> Result<TokenList, CallError> {
-        let question = TokenizeText { model: &self.config.model, prompt: text, add_special_tokens: framed };
-        self.api.ask(&self.tokenize, &question, clock).await.map_err(|error| error.about("/tokenize"))
-    }
-}
-
-#[async_trait::async_trait]
-impl ClassifyModel for VllmClassifier {
-    async fn classify(&self, request: ClassifyRequest) -> Result<Classification, CallError> {
-        request.check()?;
-        let limits = self.config.settings.time_limits;
+    /// The classes of the pair of a request, in one attempt.
+    ///
+    /// # Errors
+    /// Any reason why there is no answer, and replies without valid classes. A pair beyond the model's context is
+    /// [`FailureCause::ContextExceeded`].
+    pub async fn classify(&self, request: &ChatRequest) -> Result<Classification, CallError> {
+        let pair = texts(request)?;
+        let limits = self.config.spec.time_limits;
         let clock = CallClock::of_model(Instant::now(), limits, &request.key.model, request.deadline, false);
-        let input = [self.joined(&request, &clock).await?];
-        let question = Question { model: &self.config.model, input: &input, add_special_tokens: false };
+        let input = [self.joined(&pair, &clock).await?];
+        let model = self.config.spec.requested();
+        let question = Question { model, input: &input, add_special_tokens: false };
         let mut reply: WireReply = self.api.ask(&self.classify, &question, &clock).await?;
         let labels = reply.data.iter_mut().map(|item| &mut item.label);
         for text in labels.chain([&mut reply.model]) {
@@ -121,8 +84,50 @@ impl ClassifyModel for VllmClassifier {
         reply.read(&mut labels).map_err(|error| error.in_vain(usage))
     }
 
+    /// Converts the pair to token ids.
+    async fn joined(
+        &self,
+        [premise, hypothesis]: &[String; 2],
+        clock: &CallClock,
+    ) -> Result<Vec<u32>, CallError> {
+        let tokenizer = self.tokenizer.get_or_try_init(|| self.learn_tokenizer(clock)).await?;
+        let both =
+            try_join(self.tokens(premise, false, clock), self.tokens(hypothesis, false, clock)).await?;
+        let ids = tokenizer.frame.join(self.config.spec.request.pair_layout, &both.0.tokens, &both.1.tokens);
+        match tokenizer.context_tokens {
+            Some(context) if ids.len() > context as usize => {
+                let message = format!("the pair has {} tokens, the model's context {context}", ids.len());
+                Err(CallError::new(FailureCause::ContextExceeded, RetryAdvice::No, message))
+            }
+            _ => Ok(ids),
+        }
+    }
+
+    async fn learn_tokenizer(&self, clock: &CallClock) -> Result<Tokenizer, CallError> {
+        let nothing = self.tokens("", true, clock).await?;
+        let frame = TokenFrame::of_nothing(nothing.tokens).ok_or_else(|| {
+            let message =
+                format!("the tokenizer of `{}` puts no separator after a text", self.config.spec.requested());
+            CallError::new(FailureCause::BadRequest, RetryAdvice::No, message)
+        })?;
+        Ok(Tokenizer { frame, context_tokens: nothing.max_model_len })
+    }
+
+    async fn tokens(&self, text: &str, framed: bool, clock: &CallClock) -> Result<TokenList, CallError> {
+        let model = self.config.spec.requested();
+        let question = TokenizeText { model, prompt: text, add_special_tokens: framed };
+        self.api.ask(&self.tokenize, &question, clock).await.map_err(|error| error.about("/tokenize"))
+    }
+}
+
+#[async_trait::async_trait]
+impl ChatModel for VllmClassifier {
+    async fn complete(&self, request: ChatRequest) -> Result<ChatReply, CallError> {
+        Ok(self.classify(&request).await?.into())
+    }
+
     fn identity(&self) -> &ModelIdentity {
-        self.api.identity()
+        &self.api.identity
     }
 }
 

@@ -3,17 +3,19 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use domain::{FailureCause, RetryAdvice};
+use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use tokio::time::Instant;
 
 use super::OpenAiConfig;
 use super::api::{Api, only};
 use super::convert;
 use super::said::WireUsage;
-use crate::chat::ModelIdentity;
+use crate::chat::{ChatRequest, ModelIdentity};
 use crate::client::HttpClient;
 use crate::deadline::CallClock;
-use crate::embed::{EmbedModel, EmbedReply, EmbedRequest, Embedding, length_within};
+use crate::embed::{EmbedReply, Embedding, length_within};
 use crate::error::{CallError, SetupError};
 use crate::http::{Route, unusable};
 
@@ -21,7 +23,6 @@ use crate::http::{Route, unusable};
 #[derive(Debug)]
 pub struct OpenAiEmbedder {
     config: OpenAiConfig,
-    dimensions: Option<u32>,
     api: Api,
     embeddings: Route,
     /// The length of the vectors: the requested one, or that of the first answer; 0 while unknown.
@@ -29,48 +30,57 @@ pub struct OpenAiEmbedder {
 }
 
 impl OpenAiEmbedder {
-    /// A connector that shares the connections of `http`. `dimensions` is the requested length of the vectors, for models that
-    /// can shorten theirs; `None` for the model's own length.
+    /// A connector that shares the connections of `http`.
     ///
     /// # Errors
     /// The endpoint is not an HTTP address, the key cannot be sent, or the HTTP client cannot be built.
-    pub fn new(config: OpenAiConfig, dimensions: Option<u32>, http: &HttpClient) -> Result<Self, SetupError> {
+    pub fn new(config: OpenAiConfig, http: &HttpClient) -> Result<Self, SetupError> {
         let api = Api::new(&config, http)?;
-        let length = AtomicUsize::new(dimensions.map_or(0, |dimensions| dimensions as usize));
-        Ok(Self { embeddings: api.route("embeddings"), api, config, dimensions, length })
+        let length = config.spec.request.dimensions.map_or(0, |dimensions| dimensions as usize);
+        Ok(Self { embeddings: api.route("embeddings"), api, config, length: AtomicUsize::new(length) })
     }
-}
 
-#[async_trait::async_trait]
-impl EmbedModel for OpenAiEmbedder {
-    async fn embed(&self, request: EmbedRequest) -> Result<EmbedReply, CallError> {
-        length_within("the text", &request.text)?;
-        let limits = self.config.settings.time_limits;
-        let clock = CallClock::of_model(Instant::now(), limits, &request.key.model, request.deadline, false);
-        let question = Question {
-            model: &self.config.model,
-            input: [&request.text],
-            encoding_format: "float",
-            dimensions: self.dimensions,
-            extra: &self.config.extra_body,
-        };
-        let reply: WireReply = self.api.ask(&self.embeddings, &question, &clock).await?;
-        let reply = reply.read()?;
-        let reported_model = reply.reported_model.map(|name| self.api.scrub(name));
-        self.api.check_answerer(reported_model.as_deref(), reply.usage, &clock).await?;
-        let length = reply.embedding.numbers().len();
-        match self.length.compare_exchange(0, length, Ordering::Relaxed, Ordering::Relaxed) {
-            Err(known) if known != length => {
-                let message =
-                    format!("the vectors have {length} numbers, not {known} as requested or before");
-                Err(CallError::new(FailureCause::Server, RetryAdvice::No, message).in_vain(reply.usage))
+    /// The vector of a text of a request, in one attempt.
+    ///
+    /// # Errors
+    /// Any reason why there is no answer, and replies without a vector.
+    pub fn embed<'a>(
+        &'a self,
+        text: &'a str,
+        request: &'a ChatRequest,
+    ) -> BoxFuture<'a, Result<EmbedReply, CallError>> {
+        Box::pin(async move {
+            length_within("the text", text)?;
+            let spec = &self.config.spec;
+            let limits = spec.time_limits;
+            let clock =
+                CallClock::of_model(Instant::now(), limits, &request.key.model, request.deadline, false);
+            let question = Question {
+                model: spec.requested(),
+                input: [text],
+                encoding_format: "float",
+                dimensions: spec.request.dimensions,
+                extra: &spec.request.extra_body,
+            };
+            let reply: WireReply = self.api.ask(&self.embeddings, &question, &clock).await?;
+            let reply = reply.read()?;
+            let reported_model = reply.reported_model.map(|name| self.api.scrub(name));
+            self.api.check_answerer(reported_model.as_deref(), reply.usage, &clock).await?;
+            let length = reply.embedding.numbers().len();
+            match self.length.compare_exchange(0, length, Ordering::Relaxed, Ordering::Relaxed) {
+                Err(known) if known != length => {
+                    let message =
+                        format!("the vectors have {length} numbers, not {known} as requested or before");
+                    Err(CallError::new(FailureCause::Server, RetryAdvice::No, message).in_vain(reply.usage))
+                }
+                _ => Ok(EmbedReply { reported_model, ..reply }),
             }
-            _ => Ok(EmbedReply { reported_model, ..reply }),
-        }
+        })
     }
 
-    fn identity(&self) -> &ModelIdentity {
-        self.api.identity()
+    /// Identifies the model in records and messages.
+    pub fn identity(&self) -> &ModelIdentity {
+        &self.api.identity
     }
 }
 
@@ -83,7 +93,7 @@ struct Question<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     dimensions: Option<u32>,
     #[serde(flatten)]
-    extra: &'a serde_json::Map<String, serde_json::Value>,
+    extra: &'a serde_json::Map<String, Value>,
 }
 
 /// Its answer.

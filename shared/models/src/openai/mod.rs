@@ -22,11 +22,10 @@ mod stream;
 mod wire;
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use domain::model_name::is_listed_as;
-use domain::{FailureCause, Message, ReasoningMarks, RetryAdvice, TimeLimits};
+use domain::{Connector, FailureCause, Message, ModelSpec, RetryAdvice};
 use tokio::time::Instant;
 
 use crate::chat::{ChatModel, ChatReply, ChatRequest, ModelIdentity};
@@ -36,7 +35,7 @@ use crate::error::{CallError, SetupError};
 use crate::http::{self, Route};
 use crate::progress::CallStage;
 use crate::quirks::Remedy;
-use crate::refusals::Rejected;
+use crate::refusals::{self, Rejected};
 use crate::secret::Secret;
 use crate::stops;
 pub use classify::VllmClassifier;
@@ -53,58 +52,32 @@ use api::Api;
 
 use wire::ChatBody;
 
-/// Configuration of a model behind an OpenAI-compatible server. Embedders and classifiers need a part of it.
+/// A model, and how it is reached at an OpenAI-compatible server. Embedders and classifiers need a part of it.
 #[derive(Clone, Debug)]
 pub struct OpenAiConfig {
+    /// Its configuration, but for its address and its key, which are told here.
+    pub spec: ModelSpec,
     /// Address of the API, such as `http://127.0.0.1:8000/v1`; see [`http::api_base`] for other spellings.
     pub endpoint: String,
-    /// The model name to ask for.
-    pub model: String,
     /// Sent as bearer token.
     pub key: Option<Secret>,
-    /// Whether to stream the answer. A stream shows stalls. Without one, calls cost less CPU time on both sides, but
-    /// only the deadline ends a call to a hanging server.
-    pub stream: bool,
-    /// Whether to send a seed.
-    pub send_seed: bool,
     /// The model's context in tokens; learnt from the server if it reports it (see [`OpenAiCompatible::probe`]).
     pub context_tokens: Option<u32>,
-    /// Further fields of the request body, such as `chat_template_kwargs`, sent as they are.
-    pub extra_body: serde_json::Map<String, serde_json::Value>,
-    /// What the model puts around its thoughts; `None` for what is known of models.
-    pub reasoning: Option<ReasoningMarks>,
-    pub settings: ApiSettings,
     /// What was learnt of the server, by whatever connector of this model asked it.
     pub learnt: Learnt,
-}
-
-/// What all questions to a model have in common, beside its address, its name and its key.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ApiSettings {
-    /// Headers of every request. Where `{key}` stands in one, the key is sent there and nowhere else.
-    pub headers: BTreeMap<String, String>,
-    /// What the address of every request has after its `?`.
-    pub query: BTreeMap<String, String>,
-    /// Names under which answers may come, beside the requested one; `*` stands for any text.
-    pub answers_as: Vec<String>,
-    pub time_limits: TimeLimits,
 }
 
 impl OpenAiConfig {
     /// Defaults: streaming, with seed, without key.
     pub fn new(endpoint: impl Into<String>, model: impl Into<String>) -> Self {
-        Self {
-            endpoint: endpoint.into(),
-            model: model.into(),
-            key: None,
-            stream: true,
-            send_seed: true,
-            context_tokens: None,
-            extra_body: serde_json::Map::new(),
-            reasoning: None,
-            settings: ApiSettings::default(),
-            learnt: Learnt::default(),
-        }
+        let spec = ModelSpec::new(model, Connector::OpenaiCompatible);
+        let (endpoint, learnt) = (endpoint.into(), Learnt::default());
+        Self { spec, endpoint, key: None, context_tokens: None, learnt }
+    }
+
+    /// The seed that is meant to be sent with a request.
+    fn seed(&self, request: &ChatRequest) -> Option<u64> {
+        request.seed.filter(|_| self.spec.send_seed.unwrap_or(true))
     }
 }
 
@@ -130,19 +103,18 @@ struct Sent<'a> {
 impl Sent<'_> {
     /// Whether its seed has more bits than any server takes.
     fn has_wide_seed(&self, config: &OpenAiConfig) -> bool {
-        let seed =
-            self.request.seed.filter(|_| config.send_seed).and_then(|seed| self.form.fields.seed(seed));
+        let seed = config.seed(self.request).and_then(|seed| self.form.fields.seed(seed));
         seed.is_some_and(|seed| i32::try_from(seed).is_err())
     }
 
     /// How it differs from the request that was meant, for the record.
     fn changes(&self, config: &OpenAiConfig) -> Vec<String> {
-        let ChatRequest { sampling, messages, seed, .. } = self.request;
-        let seed = seed.filter(|_| config.send_seed);
+        let ChatRequest { sampling, messages, .. } = self.request;
+        let (seed, streams) = (config.seed(self.request), config.spec.streams());
         let is_changed = |part: &str| match part {
             "seed" => seed.is_some_and(|seed| self.form.fields.seed(seed) != Some(seed)),
-            "stream_options" => config.stream && !self.form.fields.lacks("stream"),
-            "stream" => config.stream,
+            "stream_options" => streams && !self.form.fields.lacks("stream"),
+            "stream" => streams,
             "temperature" => sampling.temperature.is_some(),
             "top_p" => sampling.top_p.is_some(),
             "messages" => convert::needs_folding(messages),
@@ -183,20 +155,12 @@ impl OpenAiCompatible {
     /// The server is unreachable, refuses, or sends something else.
     pub async fn probe(&self) -> Result<Vec<ServedModel>, CallError> {
         let served = self.api.models().await?;
-        if let Some(model) = named(&served, &self.config.model)
+        if let Some(model) = named(&served, self.config.spec.requested())
             && let Some(context) = model.max_model_len
         {
             self.learnt().context_tokens.store(context, Ordering::Relaxed);
         }
         Ok(served)
-    }
-
-    /// Whether the server reports that it is alive. It may do so while its engine hangs or drains.
-    ///
-    /// # Errors
-    /// It is unreachable, or reports otherwise.
-    pub async fn health(&self) -> Result<(), CallError> {
-        self.api.health().await
     }
 
     /// The model's context in tokens, once known.
@@ -272,8 +236,9 @@ impl OpenAiCompatible {
     /// Says once what requests are like from now on.
     fn tell(&self, rejected: &Rejected, is_news: bool) {
         if is_news {
-            let (model, requests) = (&self.config.model, self.learnt().form().words(|_| true).join(", "));
-            tracing::warn!(%model, requests, because = %rejected.error, "the server refuses requests as they were; they are changed");
+            let (model, requests) =
+                (self.config.spec.requested(), self.learnt().form().words(|_| true).join(", "));
+            tracing::warn!(model, requests, because = %rejected.error, "the server refuses requests as they were; they are changed");
         }
     }
 
@@ -317,7 +282,8 @@ impl OpenAiCompatible {
         if self.learnt().no_tokenize.load(Ordering::Relaxed) {
             return None;
         }
-        let body = wire::TokenizeRequest { model: &self.config.model, messages: &self.fold(messages) };
+        let model = self.config.spec.requested();
+        let body = wire::TokenizeRequest { model, messages: &self.fold(messages) };
         let response = clock.wait(self.tokenize.send(serde_json::to_vec(&body).ok())).await.ok()?.ok()?;
         if matches!(response.status().as_u16(), 404 | 405) {
             self.learnt().no_tokenize.store(true, Ordering::Relaxed);
@@ -347,9 +313,9 @@ impl OpenAiCompatible {
         };
         let body = ChatBody::new(&self.config, request, &messages, sent.max_tokens, &sent.form);
         let body = body.to_bytes().map_err(http::unserialisable)?;
-        let response = self.api.send(&self.chat, Some(body), &clock).await?;
+        let response = refusals::send(&self.chat, Some(body), &clock, self.api.key()).await?;
         request.progress.met(CallStage::Answered);
-        let said = Understanding { key: self.api.key(), reasoning: self.config.reasoning.as_ref() };
+        let said = Understanding { key: self.api.key(), reasoning: self.config.spec.reasoning.as_ref() };
         stream::read(response, clock, &said, &request.progress).await
     }
 }
@@ -359,8 +325,8 @@ impl ChatModel for OpenAiCompatible {
     /// Sends the request, correcting it as the server demands.
     async fn complete(&self, request: ChatRequest) -> Result<ChatReply, CallError> {
         let now = Instant::now();
-        let limits = self.config.settings.time_limits;
-        let streams = self.config.stream && !self.learnt().form().fields.lacks("stream");
+        let limits = self.config.spec.time_limits;
+        let streams = self.config.spec.streams() && !self.learnt().form().fields.lacks("stream");
         let clock = CallClock::of_model(now, limits, &request.key.model, request.deadline, streams);
         let meant = request.sampling.tokens(self.context_tokens());
         let wanted = self.possible(meant);
@@ -383,14 +349,14 @@ impl ChatModel for OpenAiCompatible {
                 Some(tokens) if correction < CORRECTIONS_MAX => max_tokens = tokens,
                 _ => return Err(rejected.error),
             }
-            tracing::debug!(model = %self.config.model, error = %rejected.error, "request corrected");
+            tracing::debug!(model = self.config.spec.requested(), error = %rejected.error, "request corrected");
         }
         // The last correction has returned.
         Err(CallError::new(FailureCause::BadRequest, RetryAdvice::No, "every form of the request is refused"))
     }
 
     fn identity(&self) -> &ModelIdentity {
-        self.api.identity()
+        &self.api.identity
     }
 }
 

@@ -10,8 +10,8 @@ use tokio::time::Instant;
 use super::OpenAiConfig;
 use super::api::{Api, only};
 use super::classify::is_distribution;
-use crate::chat::ModelIdentity;
-use crate::classify::{Class, Classification, ClassifyModel, ClassifyRequest};
+use crate::chat::{ChatModel, ChatReply, ChatRequest, ModelIdentity};
+use crate::classify::{Class, Classification, texts};
 use crate::client::HttpClient;
 use crate::deadline::CallClock;
 use crate::error::{CallError, SetupError};
@@ -27,18 +27,42 @@ pub struct TeiClassifier {
 }
 
 impl TeiClassifier {
-    /// A connector that shares the connections of `http`. The server has one model; its name is for records. `labels` are the
-    /// classes: a server that returns others is an error. Where there are none, it may return any.
+    /// A connector that shares the connections of `http`. The server has one model; its name is for records. A server that returns
+    /// other classes than those of the configuration is an error. Where there are none, it may return any.
     ///
     /// # Errors
     /// The endpoint is not an HTTP address, the key cannot be sent, or the HTTP client cannot be built.
-    pub fn new(config: &OpenAiConfig, labels: &[String], http: &HttpClient) -> Result<Self, SetupError> {
+    pub fn new(config: &OpenAiConfig, http: &HttpClient) -> Result<Self, SetupError> {
         let api = Api::new(config, http)?;
-        let (labels, time_limits) = (labels.iter().cloned().collect(), config.settings.time_limits);
+        let spec = &config.spec;
+        let (labels, time_limits) = (spec.request.labels.iter().cloned().collect(), spec.time_limits);
         Ok(Self { predict: api.route_beside("predict"), api, time_limits, labels })
     }
 
-    /// The classes of the pair.
+    /// The classes of the pair of a request, in one attempt.
+    ///
+    /// # Errors
+    /// As those of [`VllmClassifier::classify`](super::VllmClassifier::classify).
+    pub async fn classify(&self, request: &ChatRequest) -> Result<Classification, CallError> {
+        let (now, limits) = (Instant::now(), self.time_limits);
+        let clock = CallClock::of_model(now, limits, &request.key.model, request.deadline, false);
+        let inputs = [texts(request)?];
+        let question = Question { inputs: &inputs, truncate: false, raw_scores: false };
+        let predictions: Vec<Vec<Prediction>> =
+            self.api.ask(&self.predict, &question, &clock).await.map_err(|error| match error.status {
+                // Of a pair that is longer than the model reads.
+                Some(413) => {
+                    CallError { cause: FailureCause::ContextExceeded, retry: RetryAdvice::No, ..error }
+                }
+                _ => error,
+            })?;
+        let mut of_pair = only(predictions)?;
+        for prediction in &mut of_pair {
+            prediction.label = self.api.scrub(std::mem::take(&mut prediction.label));
+        }
+        self.read(of_pair)
+    }
+
     fn read(&self, predictions: Vec<Prediction>) -> Result<Classification, CallError> {
         let scores: Vec<f64> = predictions.iter().map(|prediction| prediction.score).collect();
         if !is_distribution(&scores) {
@@ -70,37 +94,20 @@ impl TeiClassifier {
 }
 
 #[async_trait::async_trait]
-impl ClassifyModel for TeiClassifier {
-    async fn classify(&self, request: ClassifyRequest) -> Result<Classification, CallError> {
-        request.check()?;
-        let (now, limits) = (Instant::now(), self.time_limits);
-        let clock = CallClock::of_model(now, limits, &request.key.model, request.deadline, false);
-        let inputs = [[request.premise.as_str(), request.hypothesis.as_str()]];
-        let question = Question { inputs: &inputs, truncate: false, raw_scores: false };
-        let predictions: Vec<Vec<Prediction>> =
-            self.api.ask(&self.predict, &question, &clock).await.map_err(|error| match error.status {
-                // Of a pair that is longer than the model reads.
-                Some(413) => {
-                    CallError { cause: FailureCause::ContextExceeded, retry: RetryAdvice::No, ..error }
-                }
-                _ => error,
-            })?;
-        let mut of_pair = only(predictions)?;
-        for prediction in &mut of_pair {
-            prediction.label = self.api.scrub(std::mem::take(&mut prediction.label));
-        }
-        self.read(of_pair)
+impl ChatModel for TeiClassifier {
+    async fn complete(&self, request: ChatRequest) -> Result<ChatReply, CallError> {
+        Ok(self.classify(&request).await?.into())
     }
 
     fn identity(&self) -> &ModelIdentity {
-        self.api.identity()
+        &self.api.identity
     }
 }
 
 /// Body of `POST /predict`. It does not ask for truncation, so that a too long pair is an error.
 #[derive(Serialize)]
 struct Question<'a> {
-    inputs: &'a [[&'a str; 2]],
+    inputs: &'a [[String; 2]],
     truncate: bool,
     raw_scores: bool,
 }

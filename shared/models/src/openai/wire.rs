@@ -44,10 +44,10 @@ impl<'a> ChatBody<'a> {
         form: &RequestForm,
     ) -> Self {
         let RequestForm { completion_tokens, fields, .. } = *form;
-        let stream = config.stream && !fields.lacks("stream");
+        let stream = config.spec.streams() && !fields.lacks("stream");
         let asked = request.sampling.clone();
         Self {
-            model: &config.model,
+            model: config.spec.requested(),
             messages,
             stream,
             stream_options: (stream && !fields.lacks("stream_options"))
@@ -59,8 +59,8 @@ impl<'a> ChatBody<'a> {
                 ..asked
             },
             max_completion_tokens: completion_tokens.then_some(max_tokens),
-            seed: request.seed.filter(|_| config.send_seed).and_then(|seed| fields.seed(seed)),
-            extra: &config.extra_body,
+            seed: config.seed(request).and_then(|seed| fields.seed(seed)),
+            extra: &config.spec.request.extra_body,
         }
     }
 

@@ -1,24 +1,21 @@
 //! The connectors of Anthropic and Gemini against servers with their answers.
 
-use crate::support::{question, request};
-use domain::{FailureCause, FinishReason, Message, RetryAdvice, Role, TimeLimits, Usage};
+use crate::support::{hosted, question, request};
+use domain::{FailureCause, FinishReason, Message, ModelSpec, RetryAdvice, Role, Usage};
 use harness::canned_server::{CannedAnswer, CannedServer};
-use models::{ChatModel, ChatRequest, Hosted, HostedConfig, HttpClient, Secret};
+use models::{ChatModel, ChatRequest, Hosted, HttpClient, Secret};
 use serde_json::json;
 
 const KEY: &str = "sk-0123456789-very-secret";
 
-fn config(server: &CannedServer, model: &str) -> HostedConfig {
-    let (endpoint, time_limits) = (Some(server.url.clone()), TimeLimits::default());
-    HostedConfig { endpoint, model: model.to_owned(), key: Secret::new(KEY), send_seed: true, time_limits }
-}
-
 fn anthropic(server: &CannedServer) -> Box<dyn ChatModel> {
-    Box::new(Hosted::anthropic(config(server, "claude-x"), &HttpClient::new()).unwrap())
+    let spec = hosted(&server.url, "claude-x");
+    Box::new(Hosted::anthropic(spec, Secret::new(KEY), &HttpClient::new()).unwrap())
 }
 
 fn gemini(server: &CannedServer) -> Box<dyn ChatModel> {
-    Box::new(Hosted::gemini(config(server, "gemini-x"), &HttpClient::new()).unwrap())
+    let spec = hosted(&server.url, "gemini-x");
+    Box::new(Hosted::gemini(spec, Secret::new(KEY), &HttpClient::new()).unwrap())
 }
 
 type Connector = fn(&CannedServer) -> Box<dyn ChatModel>;
@@ -120,8 +117,8 @@ async fn gemini_asks_and_reads() {
 async fn a_model_without_seed_is_sent_none() {
     let body = json!({"candidates": [{}]}).to_string();
     let server = CannedServer::start(vec![CannedAnswer::json(200, &body)]).await;
-    let config = HostedConfig { send_seed: false, ..config(&server, "gemini-x") };
-    let model = Hosted::gemini(config, &HttpClient::new()).unwrap();
+    let spec = ModelSpec { send_seed: Some(false), ..hosted(&server.url, "gemini-x") };
+    let model = Hosted::gemini(spec, Secret::new(KEY), &HttpClient::new()).unwrap();
     model.complete(question("?")).await.unwrap();
     assert_eq!(server.asked()[0].body["generationConfig"].get("seed"), None);
 }

@@ -4,11 +4,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::{DialogueKey, FailureCause, PairLayout, RetryAdvice};
+use crate::support::{pair, question};
+use domain::{FailureCause, RetryAdvice};
 use harness::canned_server::{CannedAnswer, CannedServer};
 use models::{
-    ApiSettings, CallError, Classification, ClassifyModel, ClassifyRequest, EmbedModel, EmbedReply,
-    EmbedRequest, HttpClient, OpenAiConfig, OpenAiEmbedder, Secret, TeiClassifier, VllmClassifier,
+    CallError, ChatModel, Classification, EmbedReply, HttpClient, KnownVectors, OpenAiConfig, OpenAiEmbedder,
+    Secret, Similarity, TeiClassifier, VllmClassifier,
 };
 use serde_json::{Value, json};
 
@@ -17,19 +18,6 @@ macro_rules! captured {
     ($name:literal) => {
         CannedAnswer::captured(include_str!(concat!("../../testdata/vllm-0.32/", $name, ".http")))
     };
-}
-
-fn key() -> DialogueKey {
-    DialogueKey { model: "m".into(), task: "t".into(), iteration: 0 }
-}
-
-fn text(text: &str) -> EmbedRequest {
-    EmbedRequest { text: text.to_owned(), deadline: Duration::from_secs(60), key: key() }
-}
-
-fn pair(premise: &str, hypothesis: &str) -> ClassifyRequest {
-    let (premise, hypothesis) = (premise.to_owned(), hypothesis.to_owned());
-    ClassifyRequest { premise, hypothesis, deadline: Duration::from_secs(60), key: key() }
 }
 
 /// What the server sent about two inputs, for the first of them.
@@ -43,14 +31,18 @@ macro_rules! first_of {
     }};
 }
 
+fn embedder_of(config: OpenAiConfig) -> OpenAiEmbedder {
+    OpenAiEmbedder::new(config, &HttpClient::new()).unwrap()
+}
+
 fn embedder(server: &CannedServer) -> OpenAiEmbedder {
     let mut config = OpenAiConfig::new(&server.url, "tiny-embedder");
     config.key = Some(Secret::new("hunter2"));
-    OpenAiEmbedder::new(config, None, &HttpClient::new()).unwrap()
+    embedder_of(config)
 }
 
 fn classifier_of(config: OpenAiConfig) -> VllmClassifier {
-    VllmClassifier::new(config, PairLayout::default(), &[], &HttpClient::new()).unwrap()
+    VllmClassifier::new(config, &HttpClient::new()).unwrap()
 }
 
 fn classifier(server: &CannedServer) -> VllmClassifier {
@@ -59,26 +51,25 @@ fn classifier(server: &CannedServer) -> VllmClassifier {
 
 async fn embed(answer: CannedAnswer) -> Result<EmbedReply, CallError> {
     let server = CannedServer::start(vec![answer]).await;
-    embedder(&server).embed(text("Marie Curie was born in Warsaw.")).await
+    embedder(&server).embed("Marie Curie was born in Warsaw.", &question("?")).await
 }
 
 /// Classifies a pair; both texts have the tokens of the capture.
 async fn classify(answer: CannedAnswer) -> Result<Classification, CallError> {
     let script = vec![captured!("tokenize_nothing"), captured!("tokenize"), captured!("tokenize"), answer];
-    classifier(&CannedServer::start(script).await).classify(pair("Marie Curie", "a")).await
+    classifier(&CannedServer::start(script).await).classify(&pair("Marie Curie", "a")).await
 }
 
 #[tokio::test]
 async fn vectors_come_as_vllm_sends_them() {
     let server = CannedServer::start(vec![first_of!("embeddings")]).await;
     let embedder = embedder(&server);
-    let reply = embedder.embed(text("Marie Curie was born in Warsaw.")).await.unwrap();
+    let reply = embedder.embed("Marie Curie was born in Warsaw.", &question("?")).await.unwrap();
     let first = reply.embedding.numbers();
     assert_eq!((first.len(), first[0], first[1]), (64, -0.052_567_992, -0.073_777_5));
     assert_eq!((reply.usage.prompt_tokens, reply.usage.completion_tokens), (Some(16), None));
     assert_eq!(reply.reported_model.as_deref(), Some("tiny-embedder"));
-    let provenance = embedder.identity().provenance_of(reply.reported_model.as_deref(), None);
-    assert_eq!(provenance.connector, "openai-compatible");
+    assert_eq!(embedder.identity().connector, "openai-compatible");
 
     let asked = &server.asked()[0];
     assert_eq!((asked.method.as_str(), asked.path.as_str()), ("POST", "/v1/embeddings"));
@@ -100,13 +91,13 @@ async fn classes_come_as_vllm_sends_them() {
     ];
     let server = CannedServer::start(script).await;
     let classifier = classifier(&server);
-    let found = classifier.classify(pair("Marie</s>Curie<s>", "other")).await.unwrap();
+    let found = classifier.classify(&pair("Marie</s>Curie<s>", "other")).await.unwrap();
     assert_eq!((&*found.label, found.probability), ("ENTAILMENT", 0.777_206_540_107_727));
     let labels: Vec<_> = found.classes.iter().map(|class| class.label.as_deref()).collect();
     assert_eq!(labels, [None, None, Some("ENTAILMENT")]);
     assert_eq!(found.usage.prompt_tokens, Some(16));
     // The tokenizer is learnt once.
-    classifier.classify(pair("again", "again")).await.unwrap();
+    classifier.classify(&pair("again", "again")).await.unwrap();
 
     let asked = server.asked();
     let paths: Vec<&str> = asked.iter().map(|asked| asked.path.as_str()).collect();
@@ -152,7 +143,7 @@ async fn refusals_mean_what_they_mean_for_chat() {
     of_classifier(CannedAnswer::json(503, "{}").header("retry-after", "7"), (Overloaded, BUSY)).await;
 
     let server = CannedServer::start(vec![CannedAnswer::json(404, r#"{"detail":"Not Found"}"#)]).await;
-    let error = classifier(&server).classify(pair("a", "b")).await.unwrap_err();
+    let error = classifier(&server).classify(&pair("a", "b")).await.unwrap_err();
     assert_eq!((error.cause, error.message.as_str()), (BadRequest, "/tokenize: Not Found"));
 }
 
@@ -160,9 +151,9 @@ async fn refusals_mean_what_they_mean_for_chat() {
 async fn what_cannot_be_asked_is_not_sent() {
     let server = CannedServer::start(vec![captured!("tokenize_nothing")]).await;
     let long = "x".repeat(models::embed::TEXT_BYTES_MAX + 1);
-    let error = embedder(&server).embed(text(&long)).await.unwrap_err();
+    let error = embedder(&server).embed(&long, &question("?")).await.unwrap_err();
     assert_eq!(error.cause, FailureCause::ContextExceeded);
-    let error = classifier(&server).classify(pair("a", &long)).await.unwrap_err();
+    let error = classifier(&server).classify(&pair("a", &long)).await.unwrap_err();
     assert_eq!(error.cause, FailureCause::ContextExceeded);
     assert!(server.asked().is_empty());
 
@@ -171,13 +162,13 @@ async fn what_cannot_be_asked_is_not_sent() {
     let script =
         vec![captured!("tokenize_nothing"), CannedAnswer::json(200, &long), CannedAnswer::json(200, &long)];
     let server = CannedServer::start(script).await;
-    let error = classifier(&server).classify(pair("a", "b")).await.unwrap_err();
+    let error = classifier(&server).classify(&pair("a", "b")).await.unwrap_err();
     assert_eq!((error.cause, error.retry), (FailureCause::ContextExceeded, RetryAdvice::No));
     assert_eq!(error.message, "the pair has 604 tokens, the model's context 514");
 
     // A chat model's tokenizer ends a text with nothing.
     let server = CannedServer::start(vec![CannedAnswer::json(200, r#"{"count":1,"tokens":[1]}"#)]).await;
-    let error = classifier(&server).classify(pair("a", "b")).await.unwrap_err();
+    let error = classifier(&server).classify(&pair("a", "b")).await.unwrap_err();
     assert!(error.message.contains("`tiny-nli` puts no separator"), "{error}");
 }
 
@@ -186,15 +177,16 @@ async fn vectors_of_another_length_than_before_are_refused() {
     let short = r#"{"data":[{"index":0,"embedding":[1.0]}]}"#;
     let server = CannedServer::start(vec![first_of!("embeddings"), CannedAnswer::json(200, short)]).await;
     let embedder = embedder(&server);
-    embedder.embed(text("a")).await.unwrap();
-    let error = embedder.embed(text("a")).await.unwrap_err();
+    embedder.embed("a", &question("?")).await.unwrap();
+    let error = embedder.embed("a", &question("?")).await.unwrap_err();
     assert_eq!((error.cause, error.retry), (FailureCause::Server, RetryAdvice::No));
     assert!(error.message.contains("1 numbers, not 64"), "{error}");
 
     let server = CannedServer::start(vec![first_of!("embeddings")]).await;
-    let config = OpenAiConfig::new(&server.url, "tiny-embedder");
-    let embedder = OpenAiEmbedder::new(config, Some(32), &HttpClient::new()).unwrap();
-    assert!(embedder.embed(text("a")).await.unwrap_err().message.contains("64 numbers, not 32"));
+    let mut config = OpenAiConfig::new(&server.url, "tiny-embedder");
+    config.spec.request.dimensions = Some(32);
+    let embedder = embedder_of(config);
+    assert!(embedder.embed("a", &question("?")).await.unwrap_err().message.contains("64 numbers, not 32"));
     assert_eq!(server.asked()[0].body["dimensions"], 32);
 }
 
@@ -202,14 +194,16 @@ async fn vectors_of_another_length_than_before_are_refused() {
 #[tokio::test]
 #[ignore = "needs vLLM servers at KGFLEET_EMBEDDER and KGFLEET_CLASSIFIER with the models of tests/load/tiny-judges.py"]
 async fn a_real_vllm_answers() {
-    let http = HttpClient::new();
     if let Ok(endpoint) = std::env::var("KGFLEET_EMBEDDER") {
         let mut config = OpenAiConfig::new(endpoint, "tiny-embedder");
         config.key = std::env::var("KGFLEET_EMBEDDER_KEY").ok().map(Secret::new);
-        let embedder: Arc<dyn EmbedModel> = Arc::new(OpenAiEmbedder::new(config, None, &http).unwrap());
-        let (one, two) = (embedder.embed(text("a")).await.unwrap(), embedder.embed(text("a")).await.unwrap());
+        let embedder = embedder_of(config);
+        let (one, two) = (
+            embedder.embed("a", &question("?")).await.unwrap(),
+            embedder.embed("a", &question("?")).await.unwrap(),
+        );
         assert!(one.embedding.cosine(&two.embedding).unwrap() > 0.9999);
-        let error = embedder.embed(text(&"word ".repeat(3000))).await.unwrap_err();
+        let error = embedder.embed(&"word ".repeat(3000), &question("?")).await.unwrap_err();
         assert_eq!(error.cause, FailureCause::ContextExceeded, "{error}");
     }
     if let Ok(endpoint) = std::env::var("KGFLEET_CLASSIFIER") {
@@ -217,9 +211,9 @@ async fn a_real_vllm_answers() {
         for (premise, hypothesis) in
             [("Marie Curie</s>", "She was born."), ("", "x"), ("Marie Curie</s>", "x")]
         {
-            assert_eq!(classifier.classify(pair(premise, hypothesis)).await.unwrap().classes.len(), 3);
+            assert_eq!(classifier.classify(&pair(premise, hypothesis)).await.unwrap().classes.len(), 3);
         }
-        let error = classifier.classify(pair(&"word ".repeat(600), "x")).await.unwrap_err();
+        let error = classifier.classify(&pair(&"word ".repeat(600), "x")).await.unwrap_err();
         assert_eq!(error.cause, FailureCause::ContextExceeded, "{error}");
     }
 }
@@ -232,16 +226,16 @@ fn listed(models: &[&str]) -> CannedAnswer {
 
 #[tokio::test]
 async fn embedders_and_classifiers_are_reached_and_known_as_the_configuration_says() {
-    let settings = ApiSettings {
-        headers: [("x-team".to_owned(), "kg".to_owned())].into(),
-        query: [("api-version".to_owned(), "1".to_owned())].into(),
-        answers_as: vec!["tiny-*".to_owned()],
-        ..ApiSettings::default()
+    let at = |server: &CannedServer, model: &str| {
+        let mut config = OpenAiConfig::new(&server.url, model);
+        config.spec.headers = [("x-team".to_owned(), "kg".to_owned())].into();
+        config.spec.query = [("api-version".to_owned(), "1".to_owned())].into();
+        config.spec.answers_as = vec!["tiny-*".to_owned()];
+        config
     };
     let server = CannedServer::start(vec![first_of!("embeddings")]).await;
-    let config = OpenAiConfig { settings: settings.clone(), ..OpenAiConfig::new(&server.url, "nomic") };
-    let embedder = OpenAiEmbedder::new(config, None, &HttpClient::new()).unwrap();
-    embedder.embed(text("Marie Curie was born in Warsaw.")).await.unwrap();
+    let embedder = embedder_of(at(&server, "nomic"));
+    embedder.embed("Marie Curie was born in Warsaw.", &question("?")).await.unwrap();
     let asked = &server.asked()[0];
     assert_eq!((asked.path.as_str(), asked.header("x-team")), ("/v1/embeddings", Some("kg")));
     assert_eq!(asked.query.as_deref(), Some("api-version=1"));
@@ -253,8 +247,8 @@ async fn embedders_and_classifiers_are_reached_and_known_as_the_configuration_sa
         first_of!("classify"),
     ];
     let server = CannedServer::start(script).await;
-    let classifier = classifier_of(OpenAiConfig { settings, ..OpenAiConfig::new(&server.url, "deberta") });
-    classifier.classify(pair("a", "b")).await.unwrap();
+    let classifier = classifier_of(at(&server, "deberta"));
+    classifier.classify(&pair("a", "b")).await.unwrap();
     for asked in server.asked() {
         let sent = (asked.query.as_deref(), asked.header("x-team"));
         assert_eq!(sent, (Some("api-version=1"), Some("kg")), "{}", asked.path);
@@ -265,9 +259,8 @@ async fn embedders_and_classifiers_are_reached_and_known_as_the_configuration_sa
 async fn the_answer_of_another_embedder_or_classifier_is_a_fault_of_the_server() {
     let server =
         CannedServer::start(vec![first_of!("embeddings"), listed(&["tiny-embedder", "nomic"])]).await;
-    let config = OpenAiConfig::new(&server.url, "nomic");
-    let embedder = OpenAiEmbedder::new(config, None, &HttpClient::new()).unwrap();
-    let error = embedder.embed(text("Marie Curie was born in Warsaw.")).await.unwrap_err();
+    let embedder = embedder_of(OpenAiConfig::new(&server.url, "nomic"));
+    let error = embedder.embed("Marie Curie was born in Warsaw.", &question("?")).await.unwrap_err();
     assert_eq!((error.cause, error.retry), (FailureCause::WrongModel, RetryAdvice::No));
     assert!(error.message.starts_with("asked for model nomic, answered by tiny-embedder;"), "{error}");
     assert!(error.message.contains(r#"`answers_as = ["tiny-embedder"]`"#), "{error}");
@@ -282,7 +275,7 @@ async fn the_answer_of_another_embedder_or_classifier_is_a_fault_of_the_server()
     ];
     let server = CannedServer::start(script).await;
     let classifier = classifier_of(OpenAiConfig::new(&server.url, "deberta"));
-    let error = classifier.classify(pair("a", "b")).await.unwrap_err();
+    let error = classifier.classify(&pair("a", "b")).await.unwrap_err();
     assert_eq!(error.cause, FailureCause::WrongModel, "{error}");
 }
 
@@ -293,10 +286,10 @@ async fn predict(
     answer: &str,
 ) -> (Result<Classification, CallError>, CannedServer) {
     let server = CannedServer::start(vec![CannedAnswer::json(status, answer)]).await;
-    let labels: Vec<String> = labels.iter().map(|label| (*label).to_owned()).collect();
-    let config = OpenAiConfig::new(&server.url, "nli");
-    let classifier = TeiClassifier::new(&config, &labels, &HttpClient::new()).unwrap();
-    (classifier.classify(pair("a", "b")).await, server)
+    let mut config = OpenAiConfig::new(&server.url, "nli");
+    config.spec.request.labels = labels.iter().map(|label| (*label).to_owned()).collect();
+    let classifier = TeiClassifier::new(&config, &HttpClient::new()).unwrap();
+    (classifier.classify(&pair("a", "b")).await, server)
 }
 
 const PREDICTED: &str = r#"[
@@ -339,4 +332,54 @@ async fn what_another_server_says_wrongly_is_an_error() {
         .0
         .unwrap_err();
     assert_ne!(busy.retry, RetryAdvice::No);
+}
+
+/// A server with vectors of two numbers, one for each of these texts.
+async fn vectors(first_numbers: &[u32]) -> CannedServer {
+    let embedded =
+        |number: &u32| json!({"model": "tiny-embedder", "data": [{"index": 0, "embedding": [number, 1]}]});
+    let answers = first_numbers.iter().map(|number| CannedAnswer::json(200, &embedded(number).to_string()));
+    CannedServer::start(answers.collect()).await
+}
+
+fn similarity(server: &CannedServer, known: &Arc<KnownVectors>) -> Similarity {
+    Similarity { model: embedder(server), known: Arc::clone(known) }
+}
+
+#[tokio::test]
+async fn a_pair_is_answered_with_what_the_verdict_needs() {
+    let server = vectors(&[1, 3]).await;
+    let reply = similarity(&server, &Arc::default()).complete(pair("a", "bbb")).await.unwrap();
+    let said: Value = serde_json::from_str(&reply.answer.text).unwrap();
+    assert!((said["cosine"].as_f64().unwrap() - 4.0 / 20_f64.sqrt()).abs() < 1e-9, "{said}");
+    assert_eq!(reply.reported_model.as_deref(), Some("tiny-embedder"));
+    let classified = classify(first_of!("classify")).await.unwrap();
+    let said: Value = serde_json::from_str(&models::ChatReply::from(classified).answer.text).unwrap();
+    assert_eq!(
+        (said["label"].as_str(), said["probability"].as_f64()),
+        (Some("ENTAILMENT"), Some(0.777_206_540_107_727))
+    );
+    assert_eq!((said["classes"].as_array().unwrap().len(), &said["classes"][0]["label"]), (3, &Value::Null));
+}
+
+#[tokio::test]
+async fn no_text_is_embedded_twice() {
+    let server = vectors(&[1, 2, 3]).await;
+    let known = Arc::default();
+    for (left, right) in [("description", "one"), ("description", "two"), ("two", "two")] {
+        // A connector for each run: they share what is known.
+        similarity(&server, &known).complete(pair(left, right)).await.unwrap();
+    }
+    let sent: Vec<Value> = server.asked().iter().map(|asked| asked.body["input"][0].clone()).collect();
+    assert_eq!(sent, ["description", "one", "two"]);
+}
+
+#[tokio::test]
+async fn a_prompt_that_is_no_pair_is_refused_before_anything_is_sent() {
+    let server = vectors(&[]).await;
+    for prompt in ["", "two texts", r#"["one"]"#, r#"["a", "b", "c"]"#] {
+        let error = similarity(&server, &Arc::default()).complete(question(prompt)).await.unwrap_err();
+        assert_eq!((error.cause, error.retry), (FailureCause::BadRequest, RetryAdvice::No), "{prompt}");
+        assert!(error.message.contains("two texts"), "{error}");
+    }
 }

@@ -1,13 +1,12 @@
 //! The key of a model shows nowhere, whichever API it is sent to, wherever the server puts it and however it is written there.
 
-use crate::support::question;
+use crate::support::{hosted, pair, question};
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
-use domain::{PairLayout, TimeLimits};
 use harness::canned_server::{CannedAnswer, CannedServer};
 use models::{
-    ChatModel, ClassifyModel, ClassifyRequest, EmbedModel, EmbedRequest, Hosted, HostedConfig, HttpClient,
-    OpenAiCompatible, OpenAiConfig, OpenAiEmbedder, Secret, TeiClassifier, VllmClassifier,
+    ChatModel, Hosted, HttpClient, OpenAiCompatible, OpenAiConfig, OpenAiEmbedder, Secret, TeiClassifier,
+    VllmClassifier,
 };
 
 /// With characters that JSON, addresses and base64 write in more than one way.
@@ -59,22 +58,20 @@ fn key() -> Secret {
     Secret::new(KEY)
 }
 
-fn hosted(server: &CannedServer) -> HostedConfig {
-    let (endpoint, time_limits) = (Some(server.url.clone()), TimeLimits::default());
-    HostedConfig { endpoint, model: "m".to_owned(), key: key(), send_seed: true, time_limits }
+fn config(server: &CannedServer) -> OpenAiConfig {
+    OpenAiConfig { key: Some(key()), ..OpenAiConfig::new(&server.url, "m") }
 }
 
 fn openai(server: &CannedServer) -> Box<dyn ChatModel> {
-    let config = OpenAiConfig { key: Some(key()), ..OpenAiConfig::new(&server.url, "m") };
-    Box::new(OpenAiCompatible::new(config).unwrap())
+    Box::new(OpenAiCompatible::new(config(server)).unwrap())
 }
 
 fn anthropic(server: &CannedServer) -> Box<dyn ChatModel> {
-    Box::new(Hosted::anthropic(hosted(server), &HttpClient::new()).unwrap())
+    Box::new(Hosted::anthropic(hosted(&server.url, "m"), key(), &HttpClient::new()).unwrap())
 }
 
 fn gemini(server: &CannedServer) -> Box<dyn ChatModel> {
-    Box::new(Hosted::gemini(hosted(server), &HttpClient::new()).unwrap())
+    Box::new(Hosted::gemini(hosted(&server.url, "m"), key(), &HttpClient::new()).unwrap())
 }
 
 type Connector = fn(&CannedServer) -> Box<dyn ChatModel>;
@@ -84,7 +81,7 @@ async fn shown(connector: Connector, answer: CannedAnswer) -> String {
     let server = CannedServer::start(vec![answer]).await;
     let model = connector(&server);
     match model.complete(question("?")).await {
-        Ok(reply) => format!("{reply:?} {:?}", model.identity().provenance(&reply)),
+        Ok(reply) => format!("{reply:?} {:?}", model.identity().provenance(Some(&reply))),
         Err(error) => {
             format!("{error} {error:?} {:?}", error.to_failed_call(jiff::Timestamp::UNIX_EPOCH))
         }
@@ -193,12 +190,6 @@ async fn a_streamed_answer_shows_no_key() {
 
 #[tokio::test]
 async fn what_lists_vectors_and_classes_say_shows_no_key() {
-    let classify = || ClassifyRequest {
-        premise: "a".into(),
-        hypothesis: "b".into(),
-        deadline: question("?").deadline,
-        key: question("?").key,
-    };
     for written in written() {
         let server = async |answers: Vec<&str>| {
             let answers = answers.iter().map(|body| CannedAnswer::json(200, &body.replace("KEY", &written)));
@@ -206,8 +197,7 @@ async fn what_lists_vectors_and_classes_say_shows_no_key() {
         };
 
         let listing = server(vec![r#"{"data":[{"id":"KEY","root":"KEY"}]}"#, r#"{"data":"KEY"}"#]).await;
-        let config = OpenAiConfig { key: Some(key()), ..OpenAiConfig::new(&listing.url, "m") };
-        let model = OpenAiCompatible::new(config).unwrap();
+        let model = OpenAiCompatible::new(config(&listing)).unwrap();
         for _ in 0..2 {
             assert_scrubbed(&format!("{:?}", model.probe().await), &written);
         }
@@ -219,12 +209,9 @@ async fn what_lists_vectors_and_classes_say_shows_no_key() {
             r#"{"data":"KEY"}"#,
         ])
         .await;
-        let config = OpenAiConfig { key: Some(key()), ..OpenAiConfig::new(&vectors.url, "m") };
-        let model = OpenAiEmbedder::new(config, None, &HttpClient::new()).unwrap();
+        let model = OpenAiEmbedder::new(config(&vectors), &HttpClient::new()).unwrap();
         for _ in 0..2 {
-            let (deadline, key) = (question("?").deadline, question("?").key);
-            let asked = EmbedRequest { text: "a".to_owned(), deadline, key };
-            assert_scrubbed(&format!("{:?}", model.embed(asked).await), &written);
+            assert_scrubbed(&format!("{:?}", model.embed("a", &question("?")).await), &written);
         }
 
         let tokens = r#"{"tokens":[0,2],"max_model_len":512}"#;
@@ -238,16 +225,16 @@ async fn what_lists_vectors_and_classes_say_shows_no_key() {
             r#"{"data":[{"index":0,"label":"not KEY","probs":[1.0]}]}"#,
         ])
         .await;
-        let config = OpenAiConfig { key: Some(key()), ..OpenAiConfig::new(&classes.url, "m") };
-        let model = VllmClassifier::new(config, PairLayout::default(), &[], &HttpClient::new()).unwrap();
+        let model = VllmClassifier::new(config(&classes), &HttpClient::new()).unwrap();
         for _ in 0..2 {
-            assert_scrubbed(&format!("{:?}", model.classify(classify()).await), &written);
+            assert_scrubbed(&format!("{:?}", model.classify(&pair("a", "b")).await), &written);
         }
 
         let predicted = server(vec![r#"[[{"score":1.0,"label":"KEY"}]]"#]).await;
-        let config = OpenAiConfig { key: Some(key()), ..OpenAiConfig::new(&predicted.url, "m") };
-        let model = TeiClassifier::new(&config, &["a".into()], &HttpClient::new()).unwrap();
-        assert_scrubbed(&format!("{:?}", model.classify(classify()).await), &written);
+        let mut config = config(&predicted);
+        config.spec.request.labels = vec!["a".to_owned()];
+        let model = TeiClassifier::new(&config, &HttpClient::new()).unwrap();
+        assert_scrubbed(&format!("{:?}", model.classify(&pair("a", "b")).await), &written);
     }
 }
 
@@ -266,11 +253,9 @@ async fn a_redirect_shows_no_key() {
 #[tokio::test]
 async fn what_is_configured_shows_no_key() {
     let server = CannedServer::start(vec![]).await;
-    let config = OpenAiConfig { key: Some(key()), ..OpenAiConfig::new(&server.url, "m") };
-    let model = OpenAiCompatible::new(config).unwrap();
-    let other = Hosted::gemini(hosted(&server), &HttpClient::new()).unwrap();
-    let config = OpenAiConfig { key: Some(key()), ..OpenAiConfig::new(&server.url, "m") };
-    let vectors = OpenAiEmbedder::new(config, None, &HttpClient::new()).unwrap();
-    let shown = format!("{model:?} {:?} {other:?} {:?} {vectors:?}", model.identity(), hosted(&server));
+    let model = OpenAiCompatible::new(config(&server)).unwrap();
+    let other = Hosted::gemini(hosted(&server.url, "m"), key(), &HttpClient::new()).unwrap();
+    let vectors = OpenAiEmbedder::new(config(&server), &HttpClient::new()).unwrap();
+    let shown = format!("{model:?} {:?} {other:?} {vectors:?} {:?}", model.identity(), config(&server));
     assert!(!shown.contains("AbC"), "{shown}");
 }

@@ -102,9 +102,9 @@ async fn the_first_token_of_a_stream_is_told_and_none_of_an_answer_in_one_piece(
 async fn an_answer_in_one_piece_is_read() {
     let server = CannedServer::start(vec![whole(&json!("<think>hm</think>\nyes"), "stop")]).await;
     let model = model(&server, |config| {
-        config.stream = false;
-        config.send_seed = false;
-        config.extra_body.insert("chat_template_kwargs".into(), json!({"enable_thinking": false}));
+        config.spec.stream = Some(false);
+        config.spec.send_seed = Some(false);
+        config.spec.request.extra_body.insert("chat_template_kwargs".into(), json!({"enable_thinking": false}));
     })
     .await;
     let mut asked = question("hello");
@@ -181,7 +181,7 @@ async fn stalls_are_noticed_wherever_they_happen() {
         (vec![sse(&delta("a")), comment], "between_tokens"),
     ] {
         let server = CannedServer::start(vec![CannedAnswer::stream(chunks, StreamEnd::Silence)]).await;
-        let error = model(&server, |config| config.settings.time_limits = short)
+        let error = model(&server, |config| config.spec.time_limits = short)
             .await
             .complete(question("?"))
             .await
@@ -193,7 +193,7 @@ async fn stalls_are_noticed_wherever_they_happen() {
     let chunks = vec![sse(&delta("a")), sse(&last("stop"))];
     let server = CannedServer::start(vec![CannedAnswer::stream(chunks, StreamEnd::Silence)]).await;
     let limits = limits(json!({"between_tokens": "50ms"}));
-    let reply = model(&server, |config| config.settings.time_limits = limits)
+    let reply = model(&server, |config| config.spec.time_limits = limits)
         .await
         .complete(question("?"))
         .await
@@ -207,7 +207,7 @@ async fn the_deadline_ends_a_hanging_call() {
         let server = CannedServer::start(vec![CannedAnswer::stream(vec![], StreamEnd::Silence)]).await;
         let mut asked = question("?");
         asked.deadline = Duration::from_millis(50);
-        let error = model(&server, |config| config.stream = stream).await.complete(asked).await.unwrap_err();
+        let error = model(&server, |config| config.spec.stream = Some(stream)).await.complete(asked).await.unwrap_err();
         assert_eq!(error.cause, FailureCause::Timeout);
     }
 }
@@ -238,7 +238,6 @@ async fn an_unreachable_endpoint_is_a_broken_connection() {
     let error = model.complete(question("?")).await.unwrap_err();
     assert_eq!((error.cause, error.retry), (FailureCause::Connection, RetryAdvice::Unreachable));
     assert!(error.message.contains("refused"), "{error}");
-    assert_eq!(model.health().await.unwrap_err().cause, FailureCause::Connection);
 }
 
 #[tokio::test]
@@ -317,7 +316,7 @@ async fn the_server_counts_where_the_context_may_be_short() {
     let served = model.probe().await.unwrap();
     assert_eq!((served[1].id.as_str(), served[1].max_model_len), ("tiny", Some(5000)));
     let reply = model.complete(question("short")).await.unwrap();
-    assert_eq!(model.identity().provenance(&reply).max_tokens, Some(4851));
+    assert_eq!(model.identity().provenance(Some(&reply)).max_tokens, Some(4851));
     model.complete(question(&"long ".repeat(1000))).await.unwrap();
     let error = model.complete(question(&"long ".repeat(2000))).await.unwrap_err();
     assert_eq!((error.cause, error.retry), (FailureCause::ContextExceeded, RetryAdvice::No));
@@ -332,20 +331,15 @@ async fn the_server_counts_where_the_context_may_be_short() {
 }
 
 #[tokio::test]
-async fn health_and_probe_report_what_the_server_says() {
+async fn a_probe_reports_what_the_server_says() {
     let server = CannedServer::start(vec![
-        CannedAnswer::json(200, ""),
-        CannedAnswer::json(503, ""),
         CannedAnswer::json(401, r#"{"error":"Unauthorized"}"#),
         CannedAnswer::json(200, "<html>"),
     ])
     .await;
     let model = model(&server, |_| ()).await;
-    model.health().await.unwrap();
-    assert_eq!(model.health().await.unwrap_err().cause, FailureCause::Overloaded);
     assert_eq!(model.probe().await.unwrap_err().cause, FailureCause::Unauthorized);
     assert_eq!(model.probe().await.unwrap_err().cause, FailureCause::Server);
-    assert_eq!(server.asked()[0].path, "/health");
 }
 
 #[tokio::test]
@@ -393,7 +387,7 @@ async fn a_model_that_has_answered_right_is_asked_again_where_another_answers() 
 #[tokio::test]
 async fn answers_may_come_under_names_of_the_configuration() {
     let server = CannedServer::start(vec![named(&json!("gpt-4.1-2025-04-14"))]).await;
-    let model = model(&server, |config| config.settings.answers_as = vec!["gpt-4.1-*".to_owned()]).await;
+    let model = model(&server, |config| config.spec.answers_as = vec!["gpt-4.1-*".to_owned()]).await;
     assert_eq!(model.complete(question("hello")).await.unwrap().answer.text, "yes");
 }
 
@@ -410,7 +404,7 @@ async fn what_a_server_refuses_is_learnt_once_and_noted() {
     let model = model(&server, |_| ()).await;
     for _ in 0..2 {
         let reply = model.complete(question("hello")).await.unwrap();
-        assert_eq!(model.identity().provenance(&reply).adapted, ["without seed"]);
+        assert_eq!(model.identity().provenance(Some(&reply)).adapted, ["without seed"]);
     }
     let error = model.complete(question("hello")).await.unwrap_err();
     assert_eq!(

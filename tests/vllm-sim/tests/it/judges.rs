@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use crate::support::{Sim, ask, echo_model, keys};
-use domain::{DialogueKey, FailureCause, PairLayout};
+use domain::{DialogueKey, FailureCause, Message, Sampling};
 use models::{
-    CallError, Classification, ClassifyModel, ClassifyRequest, EmbedModel, EmbedReply, EmbedRequest,
-    HttpClient, OpenAiConfig, OpenAiEmbedder, VllmClassifier,
+    CallError, ChatRequest, Classification, EmbedReply, HttpClient, OpenAiConfig, OpenAiEmbedder, Progress,
+    VllmClassifier,
 };
 use serde_json::{Value, json};
 use vllm_sim::{AnswerConfig, ModelConfig, SimConfig};
@@ -24,23 +24,28 @@ fn config() -> SimConfig {
     SimConfig::new(vec![embedder, classifier, echo_model()])
 }
 
-fn key() -> DialogueKey {
-    DialogueKey { model: "m".into(), task: "t".into(), iteration: 0 }
+/// A request about these texts.
+fn asked(texts: &[&str]) -> ChatRequest {
+    ChatRequest {
+        messages: [Message::user(json!(texts).to_string())].into(),
+        sampling: Sampling::default(),
+        seed: None,
+        deadline: Duration::from_secs(60),
+        key: DialogueKey { model: "m".into(), task: "t".into(), iteration: 0 },
+        round: 0,
+        progress: Progress::default(),
+    }
 }
 
 async fn embed(sim: &Sim, text: &str) -> Result<EmbedReply, CallError> {
     let config = OpenAiConfig::new(sim.url("/v1"), "e");
-    let embedder = OpenAiEmbedder::new(config, None, &HttpClient::new()).unwrap();
-    let (text, deadline) = (text.to_owned(), Duration::from_secs(60));
-    embedder.embed(EmbedRequest { text, deadline, key: key() }).await
+    OpenAiEmbedder::new(config, &HttpClient::new()).unwrap().embed(text, &asked(&[text])).await
 }
 
 async fn classify(sim: &Sim, premise: &str, hypothesis: &str) -> Result<Classification, CallError> {
     let config = OpenAiConfig::new(sim.url("/v1"), "c");
-    let classifier = VllmClassifier::new(config, PairLayout::default(), &[], &HttpClient::new()).unwrap();
-    let (premise, hypothesis, deadline) =
-        (premise.to_owned(), hypothesis.to_owned(), Duration::from_secs(60));
-    classifier.classify(ClassifyRequest { premise, hypothesis, deadline, key: key() }).await
+    let classifier = VllmClassifier::new(config, &HttpClient::new()).unwrap();
+    classifier.classify(&asked(&[premise, hypothesis])).await
 }
 
 #[tokio::test]

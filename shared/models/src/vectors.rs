@@ -7,11 +7,13 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use models::{CallError, EmbedReply};
 use tokio::sync::OnceCell;
 
+use crate::embed::EmbedReply;
+use crate::error::CallError;
+
 /// Maximum size of the texts and vectors that are remembered, in bytes.
-pub(crate) const REMEMBERED_BYTES_MAX: usize = 64 << 20;
+const REMEMBERED_BYTES_MAX: usize = 64 << 20;
 
 /// What a vector is expected to take, in bytes: 1 024 numbers of four.
 const VECTOR_BYTES: usize = 4_096;
@@ -75,9 +77,9 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use domain::{FailureCause, RetryAdvice, Usage};
-    use models::Embedding;
 
     use super::*;
+    use crate::embed::Embedding;
 
     async fn ask(known: &KnownVectors, asked: &AtomicUsize, embedder: &str, text: &str) {
         let embed = async {
