@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use domain::{FailureCause, RetryAdvice};
 use futures::future::try_join;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
@@ -12,7 +13,6 @@ use super::OpenAiConfig;
 use super::api::{Api, only};
 use super::convert;
 use super::join::{TokenFrame, TokenList, TokenizeText};
-use super::said::WireUsage;
 use crate::chat::{ChatModel, ChatReply, ChatRequest, ModelIdentity};
 use crate::classify::{Class, Classification, texts};
 use crate::client::HttpClient;
@@ -145,7 +145,7 @@ struct Question<'a> {
 struct WireReply {
     model: Option<String>,
     data: Vec<Item>,
-    usage: Option<WireUsage>,
+    usage: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -249,7 +249,7 @@ fn disagrees(message: &str) -> CallError {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
     use crate::openai::api::read;

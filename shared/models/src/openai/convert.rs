@@ -3,9 +3,12 @@
 use std::borrow::Cow;
 
 use domain::{FinishReason, Message, Role, Usage};
+use serde_json::Value;
 
-use super::said::{Count, WireUsage};
 use crate::stops;
+
+/// Numbers from here on are no counts of tokens, whatever they are.
+const COUNT_MAX: f64 = 1e15;
 
 /// The conversation for models without a system role or with strict alternation: system messages are put before the
 /// next user message, and neighbours with one role are merged, separated by an empty line.
@@ -43,26 +46,35 @@ pub(super) fn finish_reason(word: &str) -> Option<FinishReason> {
 }
 
 /// Token counts of a question that generates no text. vLLM reports 0 generated tokens, OpenAI none; we store none.
-pub(super) fn usage_of_inputs(wire: &WireUsage) -> Usage {
+pub(super) fn usage_of_inputs(wire: &Value) -> Usage {
     Usage { completion_tokens: None, reasoning_tokens: None, ..usage(wire).plausible() }
 }
 
 /// Converts token counts. Where the total is more than prompt and answer, the rest was generated, too: some providers leave
 /// reasoning out of the answer's tokens, and bill it.
-pub(super) fn usage(wire: &WireUsage) -> Usage {
-    let count = |count: &Option<Count>| count.and_then(|count| count.0);
-    let (prompt, stated) = (count(&wire.prompt_tokens), count(&wire.completion_tokens));
-    let reasoning =
-        wire.completion_tokens_details.as_ref().and_then(|details| count(&details.reasoning_tokens));
+pub(super) fn usage(wire: &Value) -> Usage {
+    let (prompt, stated) = (count(wire, "prompt_tokens"), count(wire, "completion_tokens"));
+    let reasoning = count(&wire["completion_tokens_details"], "reasoning_tokens");
     let generated =
-        count(&wire.total_tokens).zip(prompt).and_then(|(total, prompt)| total.checked_sub(prompt));
+        count(wire, "total_tokens").zip(prompt).and_then(|(total, prompt)| total.checked_sub(prompt));
     let hidden = generated.unwrap_or_default().saturating_sub(stated.unwrap_or_default());
     Usage {
         prompt_tokens: prompt,
         completion_tokens: generated.filter(|_| hidden > 0).or(stated),
-        cached_tokens: wire.prompt_tokens_details.as_ref().and_then(|details| count(&details.cached_tokens)),
+        cached_tokens: count(&wire["prompt_tokens_details"], "cached_tokens"),
         reasoning_tokens: reasoning.or((hidden > 0 && stated.is_some()).then_some(hidden)),
     }
+}
+
+/// A number of tokens, in whatever form a server writes it; `None` if it can be no number of tokens.
+fn count(of: &Value, name: &str) -> Option<u64> {
+    let number = match of.get(name)? {
+        Value::Number(number) => number.as_f64()?,
+        Value::String(text) => text.trim().parse().ok()?,
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => return None,
+    };
+    // Negative ones stand for "not counted".
+    (0.0..COUNT_MAX).contains(&number).then(|| number.round() as u64)
 }
 
 #[cfg(test)]

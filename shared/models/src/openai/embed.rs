@@ -11,7 +11,6 @@ use tokio::time::Instant;
 use super::OpenAiConfig;
 use super::api::{Api, only};
 use super::convert;
-use super::said::WireUsage;
 use crate::chat::{ChatRequest, ModelIdentity};
 use crate::client::HttpClient;
 use crate::deadline::CallClock;
@@ -101,7 +100,7 @@ struct Question<'a> {
 struct WireReply {
     model: Option<String>,
     data: Vec<Item>,
-    usage: Option<WireUsage>,
+    usage: Option<Value>,
 }
 
 #[derive(Deserialize)]

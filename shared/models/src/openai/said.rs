@@ -7,55 +7,29 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::marker::PhantomData;
 
 use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-/// Takes whatever is not expected for nothing.
-macro_rules! anything_else {
-    ($loose:ident) => {
-        fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
-            Ok(Self::Value::default())
-        }
-        fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
-            Ok(Self::Value::default())
-        }
-        fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
-            Ok(Self::Value::default())
-        }
-        fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
-            Ok(Self::Value::default())
-        }
-        fn visit_unit<E>(self) -> Result<Self::Value, E> {
-            Ok(Self::Value::default())
-        }
-        fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Self::Value, A::Error> {
-            while parts.next_element::<IgnoredAny>()?.is_some() {}
-            Ok(Self::Value::default())
-        }
-    };
-}
-
-/// Declares a JSON object all of whose fields may lack. `loose` ones may also be anything else, and then lack all fields.
+/// Declares a JSON object all of whose fields may lack.
 macro_rules! object {
     (
-        $(#[$meta:meta])* $name:ident $(<$life:lifetime>)? {
+        $(#[$meta:meta])* $name:ident<$life:lifetime> {
             $($(#[$field_meta:meta])* $field:ident: $type:ty,)*
-        } $($loose:ident)?
+        }
     ) => {
         $(#[$meta])*
         #[derive(Default)]
-        pub(super) struct $name $(<$life>)? {
+        pub(super) struct $name<$life> {
             $($(#[$field_meta])* pub(super) $field: Option<$type>,)*
         }
 
-        impl<'de $(: $life, $life)?> Deserialize<'de> for $name $(<$life>)? {
+        impl<'de: $life, $life> Deserialize<'de> for $name<$life> {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                struct ObjectVisitor $(<$life>)? ($(PhantomData<&$life ()>)?);
-                impl<'de $(: $life, $life)?> Visitor<'de> for ObjectVisitor $(<$life>)? {
-                    type Value = $name $(<$life>)?;
+                struct ObjectVisitor;
+                impl<'de> Visitor<'de> for ObjectVisitor {
+                    type Value = $name<'de>;
 
                     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                         f.write_str("an object")
@@ -75,16 +49,8 @@ macro_rules! object {
                         }
                         Ok(made)
                     }
-
-                    $(
-                        anything_else!($loose);
-
-                        fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
-                            Ok(Self::Value::default())
-                        }
-                    )?
                 }
-                deserializer.deserialize_any(ObjectVisitor($(PhantomData::<&$life ()>)?))
+                deserializer.deserialize_any(ObjectVisitor)
             }
         }
     };
@@ -97,7 +63,8 @@ object! {
         system_fingerprint: Word<'a>,
         object: Word<'a>,
         choices: Vec<WireChoice<'a>>,
-        usage: WireUsage,
+        /// Counts of tokens, in whatever form a server writes them.
+        usage: Value,
         /// Servers that fail midway report it with status 200.
         error: Value,
         /// So do servers that put the error's own fields here, without choices.
@@ -129,49 +96,6 @@ object! {
     }
 }
 
-object! {
-    WireUsage {
-        prompt_tokens: Count,
-        completion_tokens: Count,
-        total_tokens: Count,
-        prompt_tokens_details: PromptDetails,
-        completion_tokens_details: CompletionDetails,
-    } loose
-}
-
-object! {
-    PromptDetails { cached_tokens: Count, } loose
-}
-
-object! {
-    CompletionDetails { reasoning_tokens: Count, } loose
-}
-
-/// A number of tokens, in whatever form a server writes it; `None` if it can be no number of tokens.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Count(pub(super) Option<u64>);
-
-/// Numbers from here on are no counts of tokens, whatever they are.
-const COUNT_MAX: f64 = 1e15;
-
-impl Count {
-    fn of(number: f64) -> Self {
-        // Negative ones stand for "not counted".
-        let counts = (0.0..COUNT_MAX).contains(&number);
-        Self(counts.then(|| number.round() as u64))
-    }
-}
-
-impl<'de> Deserialize<'de> for Count {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(match Value::deserialize(deserializer)? {
-            Value::Number(number) => number.as_f64().map_or(Self(None), Self::of),
-            Value::String(text) => text.trim().parse().map_or(Self(None), Self::of),
-            Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => Self(None),
-        })
-    }
-}
-
 /// A name or a word. Anything else than a text counts as an empty one.
 #[derive(Default)]
 pub(super) struct Word<'a>(pub(super) Cow<'a, str>);
@@ -194,7 +118,25 @@ impl<'de: 'a, 'a> Deserialize<'de> for Word<'a> {
                 Ok(Word(Cow::Owned(word.to_owned())))
             }
 
-            anything_else!(loose);
+            fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
+                Ok(Word::default())
+            }
+            fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
+                Ok(Word::default())
+            }
+            fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
+                Ok(Word::default())
+            }
+            fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
+                Ok(Word::default())
+            }
+            fn visit_unit<E>(self) -> Result<Self::Value, E> {
+                Ok(Word::default())
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Self::Value, A::Error> {
+                while parts.next_element::<IgnoredAny>()?.is_some() {}
+                Ok(Word::default())
+            }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
