@@ -52,11 +52,11 @@ fn judge_all(load: Loader) -> io::Result<()> {
     let tasks = match loaded {
         Ok(tasks) => tasks,
         Err(message) => {
-            protocol::write(&mut output, &Ready::Failed(message))?;
+            protocol::write(&mut output, &Ready::Err(message))?;
             return output.flush();
         }
     };
-    protocol::write(&mut output, &Ready::Ready { spent: processor_time() })?;
+    protocol::write(&mut output, &Ready::Ok(processor_time()))?;
     output.flush()?;
     let mut given = GivenExercises::default();
     while let Some(request) = protocol::read::<Request<'_>>(&mut input, &mut buffer)? {

@@ -12,24 +12,21 @@ pub(super) const LOSSES_MAX: u32 = 3;
 /// The progress of a judgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Course {
-    stage: EvaluationStage,
+    /// The effort to try now.
+    pub(super) stage: EvaluationStage,
     /// A child died at this stage, possibly because of the answer.
     suspected: bool,
     /// Children lost for external reasons.
     losses: u32,
 }
 
-impl Course {
-    /// Starts with full effort.
-    pub(super) fn new() -> Self {
+impl Default for Course {
+    fn default() -> Self {
         Self { stage: EvaluationStage::Full, suspected: false, losses: 0 }
     }
+}
 
-    /// The effort to try now.
-    pub(super) fn stage(&self) -> EvaluationStage {
-        self.stage
-    }
-
+impl Course {
     /// Records the death of a child. A limit that is proven, or hit again by a fresh child, lowers the effort by one
     /// stage; after any other death the judgement is repeated unchanged.
     ///
@@ -73,17 +70,17 @@ mod tests {
 
     #[test]
     fn a_death_of_ours_takes_nothing_away_until_there_are_too_many() {
-        let mut course = Course::new();
+        let mut course = Course::default();
         for _ in 1..LOSSES_MAX {
             assert_eq!(course.after(ours()), Ok(()));
-            assert_eq!(course.stage(), EvaluationStage::Full);
+            assert_eq!(course.stage, EvaluationStage::Full);
         }
         assert!(matches!(course.after(ours()), Err(EvaluatorError::Interrupted { .. })));
     }
 
     #[test]
     fn a_suspicion_must_be_confirmed_by_a_fresh_child() {
-        let mut course = Course::new();
+        let mut course = Course::default();
         let suspected = || ChildDeath::Suspected(Limit::Memory);
         for (death, stage) in [
             (suspected(), EvaluationStage::Full),
@@ -93,7 +90,7 @@ mod tests {
             (ChildDeath::Proven(Limit::CpuTime), EvaluationStage::WithoutParsing(Limit::Memory)),
         ] {
             assert_eq!(course.after(death), Ok(()));
-            assert_eq!(course.stage(), stage);
+            assert_eq!(course.stage, stage);
         }
         assert!(matches!(course.after(ChildDeath::Proven(Limit::CpuTime)), Err(EvaluatorError::Died(_))));
     }

@@ -10,7 +10,6 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tasks::{ComparedPart, Verdict};
 
 use super::SandboxConfig;
 use super::death::{ChildDeath, Evidence, Trouble};
@@ -36,30 +35,18 @@ pub(super) struct Process {
     spent: Duration,
 }
 
-/// A verdict and its cost.
-pub(super) struct ChildReply {
-    pub(super) verdict: Verdict,
-    pub(super) compared: Vec<ComparedPart>,
-    /// Why what was given cannot be used.
-    pub(super) refused: Option<String>,
-    /// Its length as text.
-    pub(super) bytes: usize,
-    /// CPU time.
-    pub(super) cpu: Duration,
-}
-
-/// Why there is no child.
-pub(super) enum NoProcess {
-    /// It cannot be started, or cannot load its tasks; another one could not either.
+/// Why an attempt gave no verdict.
+pub(super) enum NoVerdict {
+    /// No child can be started, or none can load its tasks; another one could not either.
     Failed(EvaluatorError),
-    /// It died while it loaded its tasks.
+    /// The child died, perhaps while it loaded its tasks.
     Died(ChildDeath),
 }
 
 impl Process {
-    pub(super) fn start(config: &SandboxConfig) -> Result<Self, NoProcess> {
+    pub(super) fn start(config: &SandboxConfig) -> Result<Self, NoVerdict> {
         let failed = |error: &dyn std::fmt::Display| {
-            NoProcess::Failed(EvaluatorError::Start(format!("{}: {error}", config.program.display())))
+            NoVerdict::Failed(EvaluatorError::Start(format!("{}: {error}", config.program.display())))
         };
         let mut child = Command::new(&config.program)
             .args(&config.arguments)
@@ -87,13 +74,13 @@ impl Process {
             cpu_seconds_max: config.limits.cpu_seconds,
         };
         match process.exchange(&setup, patience) {
-            Ok((Ready::Ready { spent }, _)) => {
+            Ok((Ready::Ok(spent), _)) => {
                 process.spent = spent;
                 Ok(process)
             }
-            Ok((Ready::Failed(message), _)) => Err(NoProcess::Failed(EvaluatorError::Start(message))),
+            Ok((Ready::Err(message), _)) => Err(NoVerdict::Failed(EvaluatorError::Start(message))),
             // It has no answer yet that could be the cause.
-            Err(trouble) => Err(NoProcess::Died(match process.post_mortem(trouble, Duration::MAX) {
+            Err(trouble) => Err(NoVerdict::Died(match process.post_mortem(trouble, Duration::MAX) {
                 ChildDeath::Ours(why) => ChildDeath::Ours(format!("while it loaded its tasks, {why}")),
                 ChildDeath::Proven(limit) | ChildDeath::Suspected(limit) => {
                     ChildDeath::Ours(format!("while it loaded its tasks: {}", limit.message()))
@@ -102,17 +89,17 @@ impl Process {
         }
     }
 
-    /// Makes one judgement. After an error the child must not be used any more.
+    /// Makes one judgement; the reply, its length as text, and its CPU time. After an error the child must not be used any more.
     pub(super) fn judge(
         &mut self,
         request: &Request<'_>,
         starved_after: Duration,
-    ) -> Result<ChildReply, Trouble> {
+    ) -> Result<(Judged, usize, Duration), Trouble> {
         let patience = self.patience(starved_after, None);
-        let (Judged { verdict, compared, refused, spent }, bytes) = self.exchange(request, patience)?;
-        let cpu = spent.saturating_sub(self.spent);
-        self.spent = spent;
-        Ok(ChildReply { verdict, compared, refused, bytes, cpu })
+        let (judged, bytes): (Judged, usize) = self.exchange(request, patience)?;
+        let cpu = judged.spent.saturating_sub(self.spent);
+        self.spent = judged.spent;
+        Ok((judged, bytes, cpu))
     }
 
     /// Kills the child if it still runs, and returns why it died. `cpu_max` is its CPU limit.

@@ -21,17 +21,9 @@ pub(super) struct Setup {
     pub(super) cpu_seconds_max: u64,
 }
 
-/// The child's reply to [`Setup`].
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) enum Ready {
-    /// The tasks are loaded and the limits are in force.
-    Ready {
-        /// CPU time that the child has used so far.
-        spent: Duration,
-    },
-    /// The tasks cannot be loaded.
-    Failed(String),
-}
+/// The child's reply to [`Setup`]: the tasks are loaded and the limits are in force, with the CPU time that it has used so far; or
+/// why the tasks cannot be loaded.
+pub(super) type Ready = Result<Duration, String>;
 
 /// One judgement.
 #[derive(Debug, Serialize, Deserialize)]
@@ -112,12 +104,12 @@ mod tests {
     #[test]
     fn messages_survive_the_pipe_and_a_clean_end_is_no_error() {
         let mut pipe = Vec::new();
-        write(&mut pipe, &Ready::Failed("no \u{1f} pack".into())).unwrap();
-        write(&mut pipe, &Ready::Ready { spent: Duration::ZERO }).unwrap();
+        write(&mut pipe, &Ready::Err("no \u{1f} pack".into())).unwrap();
+        write(&mut pipe, &Ready::Ok(Duration::ZERO)).unwrap();
         let (mut reader, mut buffer) = (pipe.as_slice(), Vec::new());
         let first: Option<Ready> = read(&mut reader, &mut buffer).unwrap();
-        assert!(matches!(first, Some(Ready::Failed(text)) if text == "no \u{1f} pack"));
-        assert!(matches!(read::<Ready>(&mut reader, &mut buffer).unwrap(), Some(Ready::Ready { .. })));
+        assert!(matches!(first, Some(Err(text)) if text == "no \u{1f} pack"));
+        assert!(matches!(read::<Ready>(&mut reader, &mut buffer).unwrap(), Some(Ok(_))));
         assert!(read::<Ready>(&mut reader, &mut buffer).unwrap().is_none());
         assert!(read::<Ready>(&mut [5, 0, 0, 0, 1].as_slice(), &mut buffer).is_err(), "cut message");
         assert!(read::<Ready>(&mut [255; 8].as_slice(), &mut buffer).is_err(), "absurd length");

@@ -10,8 +10,8 @@ use tokio::sync::oneshot;
 
 use super::course::Course;
 use super::death::ChildDeath;
-use super::process::{ChildReply, NoProcess, Process};
-use super::protocol::Request;
+use super::process::{NoVerdict, Process};
+use super::protocol::{Judged, Request};
 use super::{Beyond, Examined, SandboxConfig, SandboxStats, recall};
 use crate::evaluate::known::KnownVerdicts;
 use crate::evaluate::{EvaluatorError, Judgement};
@@ -32,14 +32,6 @@ pub(super) struct EvaluatorSlot {
     pub(super) stats: Arc<SandboxStats>,
     pub(super) known: Option<Arc<KnownVerdicts>>,
     pub(super) process: Option<Process>,
-}
-
-/// Why one attempt gave no verdict.
-enum NoVerdict {
-    /// The child died.
-    Died(ChildDeath),
-    /// No attempt is possible.
-    Failed(EvaluatorError),
 }
 
 impl EvaluatorSlot {
@@ -68,9 +60,9 @@ impl EvaluatorSlot {
 
     /// Judges with full effort, and with less only if the answer itself has killed a child.
     fn judge(&mut self, judgement: &Judgement, beyond: &Beyond) -> Result<Examined, EvaluatorError> {
-        let mut course = Course::new();
+        let mut course = Course::default();
         loop {
-            let stage = course.stage();
+            let stage = course.stage;
             let began = Instant::now();
             let attempt = self.judge_at(judgement, beyond, stage);
             metrics::judged(stage, began.elapsed());
@@ -88,7 +80,7 @@ impl EvaluatorSlot {
     }
 
     /// The child; starts one if there is none.
-    fn process(&mut self) -> Result<&mut Process, NoProcess> {
+    fn process(&mut self) -> Result<&mut Process, NoVerdict> {
         match &mut self.process {
             Some(process) => Ok(process),
             empty => {
@@ -115,22 +107,20 @@ impl EvaluatorSlot {
             compares: beyond.compares,
         };
         let limits = self.config.limits;
-        let process = self.process().map_err(|error| match error {
-            NoProcess::Failed(error) => NoVerdict::Failed(error),
-            NoProcess::Died(death) => NoVerdict::Died(death),
-        })?;
-        match process.judge(&request, limits.starved_after) {
-            Ok(ChildReply { refused: Some(why), .. }) => Err(NoVerdict::Failed(EvaluatorError::Refused(why))),
-            Ok(reply) => {
+        match self.process()?.judge(&request, limits.starved_after) {
+            Ok((Judged { refused: Some(why), .. }, ..)) => {
+                Err(NoVerdict::Failed(EvaluatorError::Refused(why)))
+            }
+            Ok((Judged { verdict, compared, .. }, bytes, cpu)) => {
                 // Whether an answer near the time limit passes depends on the machine at that moment, which must not
                 // decide for all equal answers.
                 let beyond_doubt =
-                    stage == EvaluationStage::Full && reply.cpu < self.config.evaluation.query_time / 2;
+                    stage == EvaluationStage::Full && cpu < self.config.evaluation.query_time / 2;
                 let keeps = beyond_doubt && *beyond == Beyond::default();
                 if let Some(known) = self.known.as_ref().filter(|_| keeps) {
-                    known.keep(judgement, &reply.verdict, reply.bytes);
+                    known.keep(judgement, &verdict, bytes);
                 }
-                Ok(Examined { verdict: reply.verdict, compared: reply.compared })
+                Ok(Examined { verdict, compared })
             }
             Err(trouble) => {
                 let dead = self.process.take();
