@@ -5,23 +5,22 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use domain::cut_text::ShortMessage;
 use domain::dialogue::FailedCall;
 use domain::odd_answer::note_oddities;
 use domain::seed::{dialogue_seed, question_seed, retry_seed};
 use domain::{
-    About, Attempt, DialogueKey, FailureCause, HumanDuration, MadeAt, Message, ModelProvenance, Outcome,
-    Prompt, Provenance, Record, Round, Sampling, TaskProvenance,
+    Attempt, DialogueKey, FailureCause, HumanDuration, MadeAt, Message, ModelProvenance, ModelSpec, Outcome,
+    Prompt, Provenance, Record, Round, TaskProvenance, machine,
 };
-use jiff::Timestamp;
 use models::{ChatModel, ChatRequest, Progress, RetryPolicy, complete_with_retry};
 use tasks::{Dialogue, Evaluation, Task, Verdict};
 use tokio::time::Instant;
 
-use crate::evaluate::{Evaluator, Judgement, TaskList};
+use crate::evaluate::Judgement;
 use crate::metrics;
+use crate::runs::RunContext;
 
 /// What all dialogues of one model share.
 pub struct DialogueContext {
@@ -34,44 +33,22 @@ pub struct DialogueContext {
     /// For replayed models: the recorded prompts, which are asked instead of those of the tasks, whatever the verdicts
     /// are. So a replay has the same rounds as the recording.
     pub script: Option<Script>,
-    /// Who judges.
-    pub evaluator: Arc<dyn Evaluator>,
-    /// The tasks, by the indexes that the evaluator knows them by.
-    pub tasks: TaskList,
-    /// Where the tasks come from; class, version and case are filled in per dialogue.
-    pub pack: PackProvenance,
-    /// How the model samples.
-    pub sampling: Sampling,
+    /// Its tasks, who judges their answers, and where they come from.
+    pub run: Arc<RunContext>,
+    /// How the model samples, and how long a dialogue may take.
+    pub spec: ModelSpec,
     /// Which failed calls are repeated, and how often.
     pub retry: RetryPolicy,
-    /// How long a dialogue may take.
-    pub time_max: Duration,
-    pub run_seed: u64,
-    /// Which model's answers the run judges; `None` if it is not a run of a judge.
-    pub about: Option<About>,
-    /// Tells the times in records.
-    pub now: fn() -> Timestamp,
 }
 
 /// The prompts of recorded dialogues, in order.
 pub type Script = HashMap<DialogueKey, Vec<Prompt>>;
 
-/// Where the tasks of a run come from, as records name it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PackProvenance {
-    /// Name of the pack.
-    pub name: String,
-    /// Hash of its manifest.
-    pub hash: String,
-    /// Version of the scoring rules with their limits.
-    pub scorer: String,
-}
-
 /// A dialogue to hold.
 #[derive(Clone, Debug)]
 pub struct DialogueJob {
     pub key: DialogueKey,
-    /// Index of its task in [`DialogueContext::tasks`].
+    /// Index of its task in [`RunContext::tasks`].
     pub task: usize,
     /// Who holds it, for the record.
     pub attempt: Attempt,
@@ -83,8 +60,9 @@ pub struct DialogueJob {
 
 /// Runs a dialogue from its first prompt. It never fails: every failure is a record with a cause.
 pub async fn run_dialogue(context: &DialogueContext, job: DialogueJob) -> Record {
-    let task = Arc::clone(&context.tasks[job.task]);
-    let seed = dialogue_seed(context.run_seed, &job.key);
+    let run = &context.run;
+    let task = Arc::clone(&run.tasks[job.task]);
+    let seed = dialogue_seed(run.material.seed, &job.key);
     let mut held = Held {
         started: Instant::now(),
         // A judge whose reply fitted nothing is to say something else this time.
@@ -98,7 +76,7 @@ pub async fn run_dialogue(context: &DialogueContext, job: DialogueJob) -> Record
         task: &task,
         job: &job,
     };
-    let started_at = (context.now)();
+    let started_at = machine::now();
     let outcome = match held.run().await {
         Ok(Evaluation { infos, unscored: Some(message), .. }) => {
             let message = ShortMessage::from(message.as_str()).0;
@@ -114,7 +92,7 @@ pub async fn run_dialogue(context: &DialogueContext, job: DialogueJob) -> Record
     Record {
         attempt: job.attempt,
         started_at,
-        ended_at: (context.now)(),
+        ended_at: machine::now(),
         system,
         rounds,
         outcome,
@@ -125,14 +103,14 @@ pub async fn run_dialogue(context: &DialogueContext, job: DialogueJob) -> Record
                 class: task.class_name.clone(),
                 version: task.version.clone(),
                 case: task.case(job.key.iteration).data.uid.clone(),
-                pack: context.pack.name.clone(),
-                pack_hash: context.pack.hash.clone(),
-                scorer: context.pack.scorer.clone(),
+                pack: run.pack.name.clone(),
+                pack_hash: run.pack.hash.clone(),
+                scorer: run.pack.scorer.clone(),
             },
             model,
-            sampling: context.sampling.clone(),
+            sampling: context.spec.sampling.clone(),
             seed,
-            about: context.about.clone(),
+            about: run.material.about.clone(),
             made_at: context.made_at.clone(),
         },
         key: job.key,
@@ -169,7 +147,7 @@ impl Held<'_> {
         let context = self.context;
         let key = &self.job.key;
         let recorded = context.script.as_ref().and_then(|script| script.get(key));
-        let question_seed = question_seed(context.run_seed, &key.task, key.iteration);
+        let question_seed = question_seed(context.run.material.seed, &key.task, key.iteration);
         self.system = self.task.system(key.iteration).map_err(Failure::ours)?;
         let mut dialogue = Dialogue::new(self.task.case(key.iteration).exercise().shots());
         loop {
@@ -191,36 +169,33 @@ impl Held<'_> {
         let case = self.task.case_index(self.job.key.iteration);
         let judgement = Judgement { task: self.job.task, case, answer };
         let (answered, class) = (Instant::now(), self.task.class.name());
-        let verdict = self.context.evaluator.judge(judgement).await.map_err(Failure::ours)?;
+        let verdict = self.context.run.evaluator.judge(judgement).await.map_err(Failure::ours)?;
         metrics::evaluated(class, answered.elapsed(), &verdict);
         Ok(verdict)
     }
 
     /// Asks the model and keeps the round; the text of its answer.
     async fn ask(&mut self, prompt: Prompt) -> Result<Arc<str>, Failure> {
+        let time_max = self.context.spec.time_limits.dialogue();
         let late = || Failure {
             cause: FailureCause::Timeout,
-            message: format!(
-                "the dialogue took longer than its limit of {}",
-                HumanDuration(self.context.time_max)
-            ),
+            message: format!("the dialogue took longer than its limit of {}", HumanDuration(time_max)),
         };
-        let time_max = self.context.time_max;
         let left = time_max.checked_sub(self.started.elapsed()).ok_or_else(late)?;
         let Prompt { kind, text } = prompt;
         let messages = self.messages(text);
         let request = ChatRequest {
             messages: Arc::clone(&messages),
-            sampling: self.context.sampling.clone(),
+            sampling: self.context.spec.sampling.clone(),
             seed: Some(self.seed),
             deadline: left,
             key: self.job.key.clone(),
             round: self.rounds.len() as u32, // At most three.
             progress: self.job.progress.clone(),
         };
-        let (prompted_at, prompted) = ((self.context.now)(), Instant::now());
+        let (prompted_at, prompted) = (machine::now(), Instant::now());
         let model = &*self.context.model;
-        let call = complete_with_retry(model, request, &self.context.retry, self.context.now);
+        let call = complete_with_retry(model, request, &self.context.retry, machine::now);
         let answered = tokio::time::timeout(left, call).await;
         let (reply, failed_calls) = answered.map_err(|_| late())?;
         match reply {
@@ -230,7 +205,7 @@ impl Held<'_> {
                 let who = (self.job.key.model.as_str(), &*self.context.server);
                 metrics::round_answered(who, kind, prompted.elapsed(), reply.first_token, &reply.answer);
                 let text = Arc::from(reply.answer.text.as_str());
-                let answered_at = (self.context.now)();
+                let answered_at = machine::now();
                 // Copied only now: while thousands of dialogues wait for their answers, each holds its prompt once.
                 let text_asked = messages.last().map(|message| message.content.clone()).unwrap_or_default();
                 self.rounds.push(Round {

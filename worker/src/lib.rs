@@ -41,7 +41,7 @@ pub mod worker;
 
 pub use config::{Draining, SpoolConfig, WorkerConfig};
 pub use connect::{Connect, ConnectError, Connected, Connectors, FoundServer, Listed};
-pub use dialogue::{DialogueContext, DialogueJob, PackProvenance, Script, run_dialogue};
+pub use dialogue::{DialogueContext, DialogueJob, Script, run_dialogue};
 pub use discovery::Endpoints;
 pub use evaluate::{
     Evaluator, EvaluatorError, InProcess, Judgement, Sandbox, SandboxConfig, SandboxLimits, TaskList,
@@ -51,7 +51,7 @@ pub use keys::{Keyring, KeyringError};
 pub use limiter::Limiter;
 pub use material::EVALUATOR_COMMAND;
 pub use own_server::{OwnServer, ServerCommand, ServerState};
-pub use runs::{EvaluationMode, scorer};
+pub use runs::{EvaluationMode, PackProvenance, scorer};
 pub use service_kit::{Stop, StopReceiver};
 pub use until_done::{EndRules, IdleAfter};
 pub use worker::{Worker, WorkerError, WorkerReport};

@@ -10,7 +10,6 @@ use domain::{Ask, ErrorCode, Iteration, ModelLabel, ModelSpec, RunId, ServiceErr
 use packs::Pack;
 use tasks::{Effort, EvaluationLimits, FixedLimits, Verdict};
 
-use crate::dialogue::PackProvenance;
 use crate::evaluate::{
     Evaluator, EvaluatorError, InProcess, Judgement, Sandbox, SandboxConfig, SandboxLimits, TaskList,
 };
@@ -30,6 +29,17 @@ pub enum EvaluationMode {
     },
     /// Threads of this process, for trusted answers.
     InProcess,
+}
+
+/// Where the tasks of a run come from, as records name it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PackProvenance {
+    /// Name of the pack.
+    pub name: String,
+    /// Hash of its manifest.
+    pub hash: String,
+    /// Version of the scoring rules with their limits.
+    pub scorer: String,
 }
 
 pub struct RunContext {

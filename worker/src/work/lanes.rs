@@ -230,26 +230,19 @@ impl Work {
         let Some(lane) = self.lanes.get_mut(&key) else { return };
         match outcome {
             Ok(connected) => {
-                let (run, model) = (&lane.run, connected.model);
-                let script = connected.script;
                 let made_at =
                     self.config.made_at.clone().map(|made_at| self.servers.made_at(&server, made_at));
                 let label: Arc<str> = self.servers.label(&server).into();
-                let model = WithinBudget::wrap(model, &lane.spec, Arc::clone(&label), &self.exchange);
+                let model =
+                    WithinBudget::wrap(connected.model, &lane.spec, Arc::clone(&label), &self.exchange);
                 let context = DialogueContext {
                     model,
                     server: label,
                     made_at,
-                    script,
-                    evaluator: Arc::clone(&run.evaluator),
-                    tasks: Arc::clone(&run.tasks),
-                    pack: run.pack.clone(),
-                    sampling: lane.spec.sampling.clone(),
+                    script: connected.script,
+                    run: Arc::clone(&lane.run),
+                    spec: lane.spec.clone(),
                     retry: self.config.retry.clone(),
-                    time_max: lane.spec.time_limits.dialogue(),
-                    run_seed: run.material.seed,
-                    about: run.material.about.clone(),
-                    now: machine::now,
                 };
                 if let Some(address) = self.servers.load_to_follow(&server) {
                     self.discovery.follow_load(address);
