@@ -12,7 +12,7 @@ use models::{
 
 use crate::dialogue::Script;
 use crate::keys::Keyring;
-use crate::renew::RenewedKey;
+use crate::renew::{KeyedModel, RenewedKey};
 
 /// Models at servers of which is remembered what was learnt of them.
 const LEARNT_MAX: usize = 1_000;
@@ -179,12 +179,15 @@ impl Connectors {
         };
         let (Some(key), true) = (key, changes) else { return Ok(model) };
         let server = server.map(|server| server.endpoint.clone());
-        let read = move || match &keys {
-            Some(keys) => keys.read_again(&spec, server.as_deref()),
-            None => key_of(&spec).ok().flatten(),
+        let renew = move |refused: &Secret| {
+            let found = match &keys {
+                Some(keys) => keys.read_again(&spec, server.as_deref()),
+                None => key_of(&spec).ok().flatten(),
+            };
+            let key = found.filter(|key| key != refused)?;
+            Some(KeyedModel { model: make(Some(key.clone())).ok()?, key })
         };
-        let make = move |key| make(Some(key));
-        Ok(Arc::new(RenewedKey::new(model, key, Box::new(read), Box::new(make))))
+        Ok(Arc::new(RenewedKey::new(KeyedModel { model, key }, Arc::new(renew))))
     }
 
     /// What was learnt of a model at a server, by all connectors together.
@@ -303,4 +306,4 @@ pub fn key_name(spec: &ModelSpec) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -3,57 +3,46 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use domain::FailureCause;
-use models::{CallError, ChatModel, ChatReply, ChatRequest, ModelIdentity, Secret, SetupError};
+use models::{CallError, ChatModel, ChatReply, ChatRequest, ModelIdentity, Secret};
 
-/// Reads the key from where it is. May block.
-pub(crate) type ReadKey = Box<dyn Fn() -> Option<Secret> + Send + Sync>;
+/// The model with the key that stands now where the refused one did, if it is another. May block.
+pub(crate) type Renew = Arc<dyn Fn(&Secret) -> Option<KeyedModel> + Send + Sync>;
 
-/// Makes the model with another key.
-pub(crate) type MakeModel = Box<dyn Fn(Secret) -> Result<Arc<dyn ChatModel>, SetupError> + Send + Sync>;
+/// A model with the key that it was made with.
+#[derive(Clone)]
+pub(crate) struct KeyedModel {
+    pub(crate) model: Arc<dyn ChatModel>,
+    pub(crate) key: Secret,
+}
 
 /// A model with its key, and what is needed to have it with another one.
 pub(crate) struct RenewedKey {
     identity: ModelIdentity,
-    current: Mutex<Current>,
-    how: Arc<(ReadKey, MakeModel)>,
+    current: Mutex<KeyedModel>,
+    renew: Renew,
     /// One at a time reads the key, and the others wait for it.
     reading: tokio::sync::Mutex<()>,
 }
 
-#[derive(Clone)]
-struct Current {
-    model: Arc<dyn ChatModel>,
-    key: Secret,
-}
-
 impl RenewedKey {
-    pub(crate) fn new(model: Arc<dyn ChatModel>, key: Secret, read: ReadKey, make: MakeModel) -> Self {
-        Self {
-            identity: model.identity().clone(),
-            current: Mutex::new(Current { model, key }),
-            how: Arc::new((read, make)),
-            reading: tokio::sync::Mutex::default(),
-        }
+    pub(crate) fn new(current: KeyedModel, renew: Renew) -> Self {
+        let identity = current.model.identity().clone();
+        Self { identity, current: Mutex::new(current), renew, reading: tokio::sync::Mutex::default() }
     }
 
-    fn current(&self) -> Current {
+    fn current(&self) -> KeyedModel {
         self.current.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The model with another key than the refused one, if there is one.
-    async fn renewed(&self, refused: &Secret) -> Option<Arc<dyn ChatModel>> {
+    async fn renewed(&self, refused: Secret) -> Option<Arc<dyn ChatModel>> {
         let _reading = self.reading.lock().await;
         let current = self.current();
-        if current.key != *refused {
+        if current.key != refused {
             return Some(current.model);
         }
-        let (how, known) = (Arc::clone(&self.how), refused.clone());
-        let make = move || {
-            let (read, make) = &*how;
-            let key = read().filter(|key| *key != known)?;
-            Some(Current { model: make(key.clone()).ok()?, key })
-        };
-        let renewed = tokio::task::spawn_blocking(make).await.ok()??;
+        let renew = Arc::clone(&self.renew);
+        let renewed = tokio::task::spawn_blocking(move || renew(&refused)).await.ok()??;
         tracing::info!(
             model = self.identity.requested,
             "the key was refused; another one was found in its place"
@@ -67,9 +56,9 @@ impl RenewedKey {
 #[async_trait::async_trait]
 impl ChatModel for RenewedKey {
     async fn complete(&self, request: ChatRequest) -> Result<ChatReply, CallError> {
-        let Current { model, key } = self.current();
+        let KeyedModel { model, key } = self.current();
         match model.complete(request.clone()).await {
-            Err(error) if error.cause == FailureCause::Unauthorized => match self.renewed(&key).await {
+            Err(error) if error.cause == FailureCause::Unauthorized => match self.renewed(key).await {
                 Some(model) => model.complete(request).await,
                 None => Err(error),
             },
@@ -90,18 +79,7 @@ mod tests {
     use models::{HttpClient, OpenAiCompatible, OpenAiConfig};
 
     use super::*;
-
-    fn asked() -> ChatRequest {
-        ChatRequest {
-            messages: Arc::from([domain::Message::user("?")]),
-            sampling: domain::Sampling::default(),
-            seed: None,
-            deadline: std::time::Duration::from_secs(60),
-            key: domain::DialogueKey { model: "m".into(), task: "t".into(), iteration: 0 },
-            round: 0,
-            progress: models::Progress::default(),
-        }
-    }
+    use crate::connect::tests::request;
 
     #[tokio::test]
     async fn a_refused_key_is_read_again_and_only_another_one_is_tried() {
@@ -111,21 +89,21 @@ mod tests {
         let no = || CannedAnswer::json(401, r#"{"error":"expired"}"#);
         let server = CannedServer::start(vec![no(), yes(), yes(), no(), no()]).await;
         let (url, http) = (server.url.clone(), HttpClient::new());
-        let make = move |key: Secret| -> Result<Arc<dyn ChatModel>, SetupError> {
-            let config = OpenAiConfig { key: Some(key), ..OpenAiConfig::new(&url, "m") };
-            Ok(Arc::new(OpenAiCompatible::with_client(config, &http)?))
+        let make = move |key: Secret| {
+            let config = OpenAiConfig { key: Some(key.clone()), ..OpenAiConfig::new(&url, "m") };
+            KeyedModel { model: Arc::new(OpenAiCompatible::with_client(config, &http).unwrap()), key }
         };
         let (first, second) = (Secret::new("first-key-of-two"), Secret::new("second-key-of-two"));
         let reads = Arc::new(AtomicU32::new(0));
-        let counted = Arc::clone(&reads);
-        let read = move || {
+        let (counted, current) = (Arc::clone(&reads), make(first));
+        let renew = move |known: &Secret| {
             counted.fetch_add(1, Ordering::Relaxed);
-            Some(second.clone())
+            (*known != second).then(|| make(second.clone()))
         };
-        let model = RenewedKey::new(make(first.clone()).unwrap(), first, Box::new(read), Box::new(make));
-        model.complete(asked()).await.unwrap();
-        model.complete(asked()).await.unwrap();
-        let refused = model.complete(asked()).await.unwrap_err();
+        let model = RenewedKey::new(current, Arc::new(renew));
+        model.complete(request("?")).await.unwrap();
+        model.complete(request("?")).await.unwrap();
+        let refused = model.complete(request("?")).await.unwrap_err();
         assert_eq!((refused.cause, reads.load(Ordering::Relaxed)), (FailureCause::Unauthorized, 2));
         let keys: Vec<String> = server
             .asked()

@@ -52,7 +52,7 @@ fn budgets_are_named_by_where_the_key_is() {
     );
 }
 
-fn request(prompt: &str) -> ChatRequest {
+pub(crate) fn request(prompt: &str) -> ChatRequest {
     ChatRequest {
         messages: Arc::from([domain::Message::user(prompt)]),
         sampling: domain::Sampling::default(),
