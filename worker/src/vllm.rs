@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use models::client::{redirect_place, redirect_words};
+use models::http::read_up_to;
 use models::{ClientOptions, HttpClient};
-use reqwest::{Client, Response, StatusCode, Url};
+use reqwest::{Client, StatusCode, Url};
 
 use crate::limiter::Occupancy;
 
@@ -106,24 +107,13 @@ impl ServerLoad {
             return None;
         }
         let is_page = !NO_PAGE.contains(&response.status());
-        let body = body_within(response, ANSWER_BYTES_MAX).await?.filter(|_| is_page);
-        if body.is_none() {
+        let (body, is_whole) = read_up_to(response, ANSWER_BYTES_MAX).await.ok()?;
+        if !(is_page && is_whole) {
             self.metrics = None;
+            return None;
         }
-        parse(&String::from_utf8_lossy(&body?))
+        parse(&String::from_utf8_lossy(&body))
     }
-}
-
-/// The body of an answer, which may break off; `None` within if it is larger than that.
-async fn body_within(mut response: Response, bytes_max: usize) -> Option<Option<Vec<u8>>> {
-    let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await.ok()? {
-        body.extend_from_slice(&chunk);
-        if body.len() > bytes_max {
-            return Some(None);
-        }
-    }
-    Some(Some(body))
 }
 
 /// The largest answer about a version that is read, in bytes.
@@ -136,7 +126,7 @@ pub async fn version(endpoint: &str) -> Option<String> {
     if response.status() != StatusCode::OK {
         return None;
     }
-    let body = body_within(response, VERSION_BYTES_MAX).await??;
+    let (body, _) = read_up_to(response, VERSION_BYTES_MAX).await.ok()?;
     let answer: serde_json::Value = serde_json::from_slice(&body).ok()?;
     answer.get("version")?.as_str().map(str::to_owned)
 }

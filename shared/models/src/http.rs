@@ -148,7 +148,10 @@ pub(crate) async fn read_refusal(response: Response) -> Bytes {
 }
 
 /// Reads at most `bytes_max` bytes of a body, and returns whether that is all of it.
-async fn read_up_to(response: Response, bytes_max: usize) -> Result<(Bytes, bool), CallError> {
+///
+/// # Errors
+/// It breaks off, or is compressed in a way that is not known here.
+pub async fn read_up_to(response: Response, bytes_max: usize) -> Result<(Bytes, bool), CallError> {
     let mut body = ResponseBody::of(response);
     let Some(first) = body.chunk().await? else {
         return Ok((Bytes::new(), true));
