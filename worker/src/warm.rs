@@ -95,26 +95,19 @@ struct CaseSent {
     latest: u64,
 }
 
-/// What has become of the first dialogue of a case.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum FirstPrompt {
-    BeingRead,
-    Read,
-    Failed,
-}
-
 impl CaseSent {
-    fn look(&mut self, now: Instant) -> FirstPrompt {
-        let Some((started, progress)) = &self.first else { return FirstPrompt::Read };
+    /// Notes whether the first prompt was read; false if its dialogue failed before.
+    fn look(&mut self, now: Instant) -> bool {
+        let Some((started, progress)) = &self.first else { return true };
         match progress.latest() {
-            Some((_, CallStage::Failed)) => return FirstPrompt::Failed,
+            Some((_, CallStage::Failed)) => return false,
             // The headers of a stream come before its first token.
             Some((_, CallStage::Answered)) if progress.silent_since().is_none() => {}
             _ if now.duration_since(*started) >= READING_MAX => {}
-            _ => return FirstPrompt::BeingRead,
+            _ => return true,
         }
         self.first = None;
-        FirstPrompt::Read
+        true
     }
 }
 
@@ -167,15 +160,13 @@ impl Warmth {
     /// Looks what has become of the first dialogues of a case; returns whether no server was asked it. Where the first
     /// one failed, the next is the first.
     fn look(&mut self, case: CaseAsked, now: Instant) -> bool {
-        let mut is_new = true;
         for server in self.servers.values_mut() {
-            match server.cases.get_mut(&case).map(|sent| sent.look(now)) {
-                Some(FirstPrompt::Read | FirstPrompt::BeingRead) => is_new = false,
-                Some(FirstPrompt::Failed) => drop(server.cases.remove(&case)),
-                None => {}
+            let has_failed = server.cases.get_mut(&case).is_some_and(|sent| !sent.look(now));
+            if has_failed {
+                server.cases.remove(&case);
             }
         }
-        is_new
+        self.is_new(case)
     }
 
     fn heat(&self, server: &ServerKey, case: CaseAsked, is_new: bool) -> PromptHeat {
