@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use domain::exchange::{RateBudget, WorkExchange};
-use domain::{ModelSpec, Usage};
+use domain::{FailureCause, ModelSpec, Usage};
 use models::{CallError, ChatModel, ChatReply, ChatRequest, ModelIdentity};
 
 use crate::connect::key_name;
@@ -122,7 +122,8 @@ impl TokenEstimate {
 impl ChatModel for WithinBudget {
     async fn complete(&self, request: ChatRequest) -> Result<ChatReply, CallError> {
         let model = request.key.model.clone();
-        metrics::call_began(model.as_str(), &self.server);
+        // The counter of answers by another model begins with 0, so that its first increase is seen.
+        metrics::failed_calls(model.as_str(), &self.server, FailureCause::WrongModel, 0);
         let mut expected = 0;
         if self.calls.is_some() || self.tokens.is_some() {
             request.progress.waits();
@@ -131,7 +132,7 @@ impl ChatModel for WithinBudget {
         }
         let reply = self.model.complete(request).await;
         if let Err(error) = &reply {
-            metrics::call_failed(model.as_str(), &self.server, error.cause);
+            metrics::failed_calls(model.as_str(), &self.server, error.cause, 1);
         }
         let usage = match &reply {
             Ok(reply) => Some(&reply.answer.usage),

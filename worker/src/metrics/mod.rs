@@ -59,22 +59,13 @@ pub fn begin(metrics: &Metrics) {
 /// What killed an evaluation process, where no answer can have done it.
 const EXTERNAL: &str = "external";
 
-/// When a call begins, sets the counter of answers by another model to 0, so that its first increase is seen.
-pub(crate) fn call_began(model: &str, server: &str) {
-    failed_calls(model, server, FailureCause::WrongModel, 0);
-}
-
 pub(crate) fn dialogue_ended(model: &str, cause: Option<FailureCause>, took: Duration) {
     let outcome = cause.map_or("scored", FailureCause::as_str);
     counter!(DIALOGUES, "model" => model.to_owned(), "outcome" => outcome).increment(1);
     histogram!(DIALOGUE_SECONDS, "model" => model.to_owned()).record(took.as_secs_f64());
 }
 
-pub(crate) fn call_failed(model: &str, server: &str, cause: FailureCause) {
-    failed_calls(model, server, cause, 1);
-}
-
-fn failed_calls(model: &str, server: &str, cause: FailureCause, calls: u64) {
+pub(crate) fn failed_calls(model: &str, server: &str, cause: FailureCause, calls: u64) {
     let (model, server) = (model.to_owned(), server.to_owned());
     counter!(FAILED_CALLS, "model" => model, "server" => server, "cause" => cause.as_str()).increment(calls);
 }

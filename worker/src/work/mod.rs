@@ -326,7 +326,7 @@ impl Work {
         let waiting = self.waiting_first().pop_first().map(|(LaneKey { model, .. }, why)| {
             format!("the first question of model {model} is not answered: {why}")
         });
-        let troubles = [self.outbox.trouble(), self.poll.trouble(), servers, parked, waiting];
+        let troubles = [self.outbox.trouble(), self.poll.trouble.clone(), servers, parked, waiting];
         status.trouble = troubles.into_iter().flatten().next();
         status
     }

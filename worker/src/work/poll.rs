@@ -76,7 +76,8 @@ pub(super) struct Poll {
     /// When a worker without room asks again what is left.
     look_at: Option<Instant>,
     backoff: Backoff,
-    trouble: Option<String>,
+    /// Why the coordinator cannot be asked.
+    pub(super) trouble: Option<String>,
 }
 
 impl Poll {
@@ -94,10 +95,6 @@ impl Poll {
         if let Some(pending) = &mut self.pending {
             pending.stirred = true;
         }
-    }
-
-    pub(super) fn trouble(&self) -> Option<String> {
-        self.trouble.clone()
     }
 }
 
