@@ -104,7 +104,11 @@ async fn an_answer_in_one_piece_is_read() {
     let model = model(&server, |config| {
         config.spec.stream = Some(false);
         config.spec.send_seed = Some(false);
-        config.spec.request.extra_body.insert("chat_template_kwargs".into(), json!({"enable_thinking": false}));
+        config
+            .spec
+            .request
+            .extra_body
+            .insert("chat_template_kwargs".into(), json!({"enable_thinking": false}));
     })
     .await;
     let mut asked = question("hello");
@@ -119,11 +123,6 @@ async fn an_answer_in_one_piece_is_read() {
         json!({"model": "tiny", "messages": [{"role": "user", "content": "hello"}], "stream": false,
             "temperature": 0.5, "max_tokens": 10, "stop": ["END"], "chat_template_kwargs": {"enable_thinking": false}})
     );
-}
-
-#[tokio::test]
-async fn a_server_that_ignores_the_wish_for_a_stream_is_understood() {
-    assert_eq!(ask(whole(&json!("yes"), "stop")).await.unwrap().answer.text, "yes");
 }
 
 #[tokio::test]
@@ -207,7 +206,11 @@ async fn the_deadline_ends_a_hanging_call() {
         let server = CannedServer::start(vec![CannedAnswer::stream(vec![], StreamEnd::Silence)]).await;
         let mut asked = question("?");
         asked.deadline = Duration::from_millis(50);
-        let error = model(&server, |config| config.spec.stream = Some(stream)).await.complete(asked).await.unwrap_err();
+        let error = model(&server, |config| config.spec.stream = Some(stream))
+            .await
+            .complete(asked)
+            .await
+            .unwrap_err();
         assert_eq!(error.cause, FailureCause::Timeout);
     }
 }
@@ -276,27 +279,6 @@ async fn a_refusal_that_folding_cannot_mend_is_final() {
     let error = model(&server, |_| ()).await.complete(question("?")).await.unwrap_err();
     assert_eq!(error.cause, FailureCause::BadRequest);
     assert_eq!(server.asked().len(), 1);
-}
-
-#[tokio::test]
-async fn the_name_of_the_token_limit_is_learnt() {
-    let refusal = r#"{"error":{"message":"Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.","param":"max_tokens","code":"unsupported_parameter"}}"#;
-    let server =
-        CannedServer::start(vec![CannedAnswer::json(400, refusal), whole(&json!("yes"), "stop")]).await;
-    model(&server, |_| ()).await.complete(question("?")).await.unwrap();
-    let body = &server.asked()[1].body;
-    assert_eq!((&body["max_completion_tokens"], &body["max_tokens"]), (&json!(4096), &Value::Null));
-}
-
-#[tokio::test]
-async fn the_token_limit_is_cut_to_what_the_server_says_is_left() {
-    let refusal = r#"{"error":{"message":"This model's maximum context length is 4096 tokens. However, you requested 4196 tokens (100 in the messages, 4096 in the completion).","code":400}}"#;
-    let server =
-        CannedServer::start(vec![CannedAnswer::json(400, refusal), whole(&json!("yes"), "stop")]).await;
-    let model = model(&server, |_| ()).await;
-    model.complete(question("?")).await.unwrap();
-    assert_eq!(server.asked()[1].body["max_tokens"], 3996);
-    assert_eq!(model.context_tokens(), Some(4096));
 }
 
 #[tokio::test]
@@ -382,36 +364,6 @@ async fn a_model_that_has_answered_right_is_asked_again_where_another_answers() 
     let error = model.complete(question("hello")).await.unwrap_err();
     assert_eq!((error.cause, error.retry), (FailureCause::WrongModel, RetryAdvice::Transient));
     assert!(!error.message.contains("answers_as"), "{error}");
-}
-
-#[tokio::test]
-async fn answers_may_come_under_names_of_the_configuration() {
-    let server = CannedServer::start(vec![named(&json!("gpt-4.1-2025-04-14"))]).await;
-    let model = model(&server, |config| config.spec.answers_as = vec!["gpt-4.1-*".to_owned()]).await;
-    assert_eq!(model.complete(question("hello")).await.unwrap().answer.text, "yes");
-}
-
-#[tokio::test]
-async fn what_a_server_refuses_is_learnt_once_and_noted() {
-    let refusal = || CannedAnswer::json(400, r#"{"error":{"message":"Unknown parameter: 'seed'."}}"#);
-    let server = CannedServer::start(vec![
-        refusal(),
-        whole(&json!("yes"), "stop"),
-        whole(&json!("yes"), "stop"),
-        refusal(),
-    ])
-    .await;
-    let model = model(&server, |_| ()).await;
-    for _ in 0..2 {
-        let reply = model.complete(question("hello")).await.unwrap();
-        assert_eq!(model.identity().provenance(Some(&reply)).adapted, ["without seed"]);
-    }
-    let error = model.complete(question("hello")).await.unwrap_err();
-    assert_eq!(
-        (error.cause, server.asked().len()),
-        (FailureCause::BadRequest, 4),
-        "there is nothing left to leave out"
-    );
 }
 
 #[tokio::test]
