@@ -8,7 +8,7 @@ use domain::exchange::{
     Delivery, Departure, Grant, LeaseEnd, LeaseId, NameTaken, Orders, Outlook, Parking, RateBudget, Receipt,
     Registered, Registration, Reply, Report, RunMaterial, Serves, TaskUse, WorkExchange,
 };
-use domain::{DialogueKey, ErrorCode, InstanceId, Iteration, ModelSpec, RunId, ServiceError, WorkerId};
+use domain::{ErrorCode, InstanceId, Iteration, ModelSpec, RunId, ServiceError, WorkerId};
 use packs::Pack;
 use tokio::sync::watch;
 
@@ -165,6 +165,11 @@ impl FailingCoordinator {
             state.stored.iter_mut().for_each(|stored| stored.json = "".into());
             panic!("{what} did not happen: {state:?}")
         })
+    }
+
+    /// Waits for a report that says so.
+    pub async fn reports(&self, what: &str, says: impl Fn(&Report) -> bool) -> FailingState {
+        self.until(what, |state| state.last_report.as_ref().is_some_and(&says)).await
     }
 
     fn reach(&self) -> Result<(), ServiceError> {
@@ -394,8 +399,4 @@ impl WorkExchange for FailingCoordinator {
         });
         Ok(())
     }
-}
-
-pub fn key(model: &str, iteration: Iteration) -> DialogueKey {
-    DialogueKey { model: model.into(), task: TASK.into(), iteration }
 }

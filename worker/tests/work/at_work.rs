@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::exchange::WorkExchange;
-use domain::{Connector, ModelSpec};
+use domain::{Connector, Iteration, ModelSpec};
 use harness::failing_coordinator::FailingCoordinator;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -18,6 +18,13 @@ use worker::{
 /// A model that the gate answers for.
 pub fn model(label: &str) -> ModelSpec {
     serde_json::from_value(serde_json::json!({"label": label, "connector": "simulated"})).unwrap()
+}
+
+/// A coordinator with a unit of these dialogues of the model `m`.
+pub fn one_model(iterations: impl IntoIterator<Item = Iteration>) -> FailingCoordinator {
+    let coordinator = FailingCoordinator::new(vec![model("m")]);
+    coordinator.unit("m", iterations);
+    coordinator
 }
 
 /// A worker that asks through a connector of the test, so many at once.
@@ -56,6 +63,12 @@ impl AtWork {
     /// Tells it to end.
     pub fn stop(&self, stop: Stop) {
         self.stop.send_replace(stop);
+    }
+
+    /// Tells it to finish what has begun, and waits for its end.
+    pub async fn drained(self) -> WorkerReport {
+        self.stop(Stop::Drain);
+        self.ended().await.unwrap()
     }
 
     /// Waits for its end.

@@ -6,19 +6,16 @@ use harness::failing_coordinator::FailingCoordinator;
 use harness::gated_model::GatedModel;
 use worker::Stop;
 
-use crate::at_work::{AtWork, config, model};
+use crate::at_work::{AtWork, config, one_model};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn draining_gives_back_what_has_not_begun_and_finishes_the_rest() {
-    let coordinator = FailingCoordinator::new(vec![model("m")]);
-    coordinator.unit("m", 0..2);
+    let coordinator = one_model(0..2);
     coordinator.unit("m", 2..4);
     let gate = GatedModel::answering();
     let worker = AtWork::start(config(gate.clone(), 2), &coordinator);
     gate.in_flight(2).await;
-    coordinator
-        .until("both units are held", |state| state.last_report.as_ref().is_some_and(|r| r.held.len() == 2))
-        .await;
+    coordinator.reports("both units are held", |r| r.held.len() == 2).await;
     worker.stop(Stop::Drain);
     let state =
         coordinator.until("the unit that has not begun is back", |state| !state.released.is_empty()).await;
@@ -33,15 +30,13 @@ async fn draining_gives_back_what_has_not_begun_and_finishes_the_rest() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_outlasts_the_grace_period_is_stopped_and_given_back() {
-    let coordinator = FailingCoordinator::new(vec![model("m")]);
-    coordinator.unit("m", 0..2);
+    let coordinator = one_model(0..2);
     let gate = GatedModel::answering();
     let mut config = config(gate.clone(), 2);
     config.grace = Duration::from_millis(1);
     let worker = AtWork::start(config, &coordinator);
     gate.in_flight(2).await;
-    worker.stop(Stop::Drain);
-    let report = worker.ended().await.unwrap();
+    let report = worker.drained().await;
     assert_eq!((report.dialogues, report.tally.released), (0, 2));
     assert_eq!(coordinator.state().released.len(), 1);
     gate.in_flight(0).await;
@@ -49,15 +44,12 @@ async fn what_outlasts_the_grace_period_is_stopped_and_given_back() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_coordinator_can_ask_for_the_end() {
-    let coordinator = FailingCoordinator::new(vec![model("m")]);
-    coordinator.unit("m", 0..2);
+    let coordinator = one_model(0..2);
     let gate = GatedModel::answering();
     let worker = AtWork::start(config(gate.clone(), 2), &coordinator);
     gate.in_flight(2).await;
     coordinator.change(|state| state.drain = true);
-    coordinator
-        .until("the worker is draining", |state| state.last_report.as_ref().is_some_and(|r| r.draining))
-        .await;
+    coordinator.reports("the worker is draining", |r| r.draining).await;
     gate.answer(2);
     let report = worker.ended().await.unwrap();
     assert_eq!(report.tally.delivered, 2);
@@ -65,8 +57,7 @@ async fn a_coordinator_can_ask_for_the_end() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_second_stop_waits_for_nothing() {
-    let coordinator = FailingCoordinator::new(vec![model("m")]);
-    coordinator.unit("m", 0..2);
+    let coordinator = one_model(0..2);
     let gate = GatedModel::answering();
     let worker = AtWork::start(config(gate.clone(), 2), &coordinator);
     gate.in_flight(2).await;

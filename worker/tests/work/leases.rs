@@ -4,13 +4,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
+use domain::exchange::Report;
 use domain::{FailureCause, ModelUsage, Record, Usage};
 use harness::failing_coordinator::{FailingCoordinator, FailingState};
 use harness::gated_model::{GatedModel, failure};
 use models::ChatReply;
-use worker::Stop;
 
-use crate::at_work::{AtWork, config, model};
+use crate::at_work::{AtWork, config, model, one_model};
 
 /// How long a test waits for what must come. Reached only where something is broken.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -29,8 +29,7 @@ async fn units_are_held_delivered_and_finished() {
     let record: Record = serde_json::from_str(&state.stored[0].json).unwrap();
     assert_eq!((record.attempt.number, record.attempt.generation), (1, 1));
     assert_eq!((record.attempt.worker.as_str(), &record.key), ("worker", &state.stored[0].key));
-    worker.stop(Stop::Drain);
-    let report = worker.ended().await.unwrap();
+    let report = worker.drained().await;
     assert_eq!((report.dialogues, report.unacknowledged), (35, 0));
     assert_eq!((report.tally.granted, report.tally.delivered), (35, 35));
     assert_eq!(coordinator.state().deregistered, ["worker".into()]);
@@ -48,33 +47,28 @@ async fn no_more_run_at_once_than_the_limit_and_than_the_configuration_says() {
     adapting.concurrency = None;
     let worker = AtWork::start(adapting, &coordinator);
     gate.in_flight(2).await;
-    coordinator
-        .until("a renewal", |state| state.last_report.as_ref().is_some_and(|r| r.held.len() == 1))
-        .await;
+    coordinator.reports("a renewal", |r| r.held.len() == 1).await;
     assert_eq!(gate.calls(), 2);
     let _open = gate.clone().open();
     coordinator.until("the end", FailingState::complete).await;
-    worker.stop(Stop::Drain);
-    worker.ended().await.unwrap();
+    worker.drained().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lost_lease_stops_its_dialogues_and_delivers_nothing_new() {
-    let coordinator = FailingCoordinator::new(vec![model("m")]);
-    let unit = coordinator.unit("m", 0..10);
+    let coordinator = one_model(0..10);
     let gate = GatedModel::answering();
     let worker = AtWork::start(config(gate.clone(), 3), &coordinator);
     gate.in_flight(3).await;
     // The lease keeper hears of it: the work loop waits for work.
-    coordinator.lose(unit);
+    coordinator.lose(0);
     gate.in_flight(0).await;
     assert_eq!((gate.calls(), coordinator.state().stored.len()), (3, 0));
     coordinator.unit("m", 10..12);
     gate.answer(2);
     let state = coordinator.until("the end of the other unit", |state| state.stored.len() == 2).await;
     assert_eq!(state.by_key().into_keys().collect::<Vec<_>>(), [10, 11]);
-    worker.stop(Stop::Drain);
-    let report = worker.ended().await.unwrap();
+    let report = worker.drained().await;
     assert_eq!((report.tally.lost, report.tally.delivered), (10, 2));
 }
 
@@ -97,8 +91,7 @@ async fn a_model_that_cannot_be_reached_is_parked_and_leaves_no_records() {
     let of_m: Vec<_> = state.stored.iter().filter(|stored| stored.key.model.as_str() == "m").collect();
     assert!(of_m.is_empty(), "{of_m:?}");
     coordinator.until("all units of the model are back", |state| !state.released.is_empty()).await;
-    worker.stop(Stop::Drain);
-    let report = worker.ended().await.unwrap();
+    let report = worker.drained().await;
     assert_eq!(report.tally.delivered, 10);
     assert_eq!(coordinator.state().stored.len(), 10);
 }
@@ -107,8 +100,7 @@ async fn a_model_that_cannot_be_reached_is_parked_and_leaves_no_records() {
 async fn what_dropped_records_have_used_is_in_the_next_record_of_the_model() {
     /// How many answers come from another model. Each is paid, and the first one parks the model.
     const WRONG: usize = 1;
-    let coordinator = FailingCoordinator::new(vec![model("m")]);
-    coordinator.unit("m", 0..3);
+    let coordinator = one_model(0..3);
     let asked = AtomicUsize::new(0);
     let gate = GatedModel::new(move |_| {
         if asked.fetch_add(1, Ordering::Relaxed) >= WRONG {
@@ -132,14 +124,12 @@ async fn what_dropped_records_have_used_is_in_the_next_record_of_the_model() {
     });
     let tokens: Vec<u64> = tokens.collect();
     assert_eq!((tokens.len(), tokens.iter().sum::<u64>()), (3, 107), "{tokens:?}");
-    worker.stop(Stop::Drain);
-    worker.ended().await.unwrap();
+    worker.drained().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_failure_of_one_dialogue_is_a_record_like_any_other() {
-    let coordinator = FailingCoordinator::new(vec![model("m")]);
-    coordinator.unit("m", 0..4);
+    let coordinator = one_model(0..4);
     let gate = GatedModel::new(|request| match request.key.iteration {
         1 => Err(failure(FailureCause::Connection)),
         2 => Err(failure(FailureCause::ContextExceeded)),
@@ -154,8 +144,7 @@ async fn a_failure_of_one_dialogue_is_a_record_like_any_other() {
         [0, 1, 2, 3].map(failure),
         [None, Some(FailureCause::Connection), Some(FailureCause::ContextExceeded), None]
     );
-    worker.stop(Stop::Drain);
-    worker.ended().await.unwrap();
+    worker.drained().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -167,8 +156,7 @@ async fn calls_within_a_budget_ask_for_their_permits() {
     let worker = AtWork::start(config(GatedModel::answering().open(), 4), &coordinator);
     let state = coordinator.until("the end", FailingState::complete).await;
     assert_eq!(state.permits, 5);
-    worker.stop(Stop::Drain);
-    worker.ended().await.unwrap();
+    worker.drained().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -180,8 +168,7 @@ async fn calls_within_a_budget_of_tokens_ask_for_what_they_will_take() {
     let worker = AtWork::start(config(GatedModel::answering().open(), 4), &coordinator);
     let state = coordinator.until("the end", FailingState::complete).await;
     assert!(state.permits > 5 * 500, "prompts and answers: {}", state.permits);
-    worker.stop(Stop::Drain);
-    worker.ended().await.unwrap();
+    worker.drained().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -204,14 +191,11 @@ async fn a_worker_that_cannot_keep_a_pack_parks_the_model_for_itself_alone() {
     let mut config = config(GatedModel::answering().open(), 4);
     config.pack_dir = Some(dir.path().join("file/packs"));
     let worker = AtWork::start(config, &coordinator);
-    let tells = |state: &FailingState| {
-        let not_asked = state.last_report.as_ref().map(|report| report.status.not_asked.clone());
-        not_asked.is_some_and(|not_asked| not_asked.iter().any(|one| one.reason.contains("the pack folder")))
-    };
-    let state = coordinator.until("a model that is not asked", tells).await;
+    let tells =
+        |report: &Report| report.status.not_asked.iter().any(|one| one.reason.contains("the pack folder"));
+    let state = coordinator.reports("a model that is not asked", tells).await;
     assert_eq!((state.parked, state.stored.len()), (Vec::new(), 0));
-    worker.stop(Stop::Drain);
-    worker.ended().await.unwrap();
+    worker.drained().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -226,15 +210,13 @@ async fn what_a_run_does_not_have_parks_the_model_with_the_reason() {
     let state = coordinator.until("a parking", |state| !state.parked.is_empty()).await;
     assert!(state.parked[0].reason.contains("connector `replay`"), "{}", state.parked[0].reason);
     coordinator.until("the unit is back", |state| state.released.len() == 1).await;
-    worker.stop(Stop::Drain);
-    worker.ended().await.unwrap();
+    worker.drained().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn leases_are_renewed_while_everything_else_of_the_worker_stands_still() {
     const THREADS: usize = 2;
-    let coordinator = FailingCoordinator::new(vec![model("m")]);
-    coordinator.unit("m", 0..10);
+    let coordinator = one_model(0..10);
     let gate = GatedModel::answering();
     let worker = AtWork::start(config(gate.clone(), 3), &coordinator);
     gate.in_flight(3).await;
@@ -260,6 +242,5 @@ async fn leases_are_renewed_while_everything_else_of_the_worker_stands_still() {
     let _open = gate.clone().open();
     let state = coordinator.until("the end", FailingState::complete).await;
     assert_eq!((state.by_key().len(), state.released.len()), (10, 0));
-    worker.stop(Stop::Drain);
-    worker.ended().await.unwrap();
+    worker.drained().await;
 }

@@ -10,26 +10,23 @@ use models::{CallError, RetryPolicy};
 use service_kit::metrics::Metrics;
 use worker::{Stop, WorkerConfig, WorkerError};
 
-use crate::at_work::{AtWork, config, model, spooled};
+use crate::at_work::{AtWork, config, model, one_model, spooled};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_worker_waits_for_its_coordinator() {
-    let coordinator = FailingCoordinator::new(vec![model("m")]);
-    coordinator.unit("m", 0..3);
+    let coordinator = one_model(0..3);
     coordinator.change(|state| state.away = true);
     let worker = AtWork::start(config(GatedModel::answering().open(), 4), &coordinator);
     coordinator.until("an attempt to register", |state| state.failed_calls > 0).await;
     coordinator.change(|state| state.away = false);
     coordinator.until("the end", FailingState::complete).await;
-    worker.stop(Stop::Drain);
-    worker.ended().await.unwrap();
+    worker.drained().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_outage_neither_stops_the_model_nor_loses_or_doubles_a_record() {
     let dir = tempfile::tempdir().unwrap();
-    let coordinator = FailingCoordinator::new(vec![model("m")]);
-    coordinator.unit("m", 0..10);
+    let coordinator = one_model(0..10);
     let gate = GatedModel::answering();
     let worker = AtWork::start(spooled(config(gate.clone(), 4), dir.path(), 1 << 20), &coordinator);
     gate.in_flight(4).await;
@@ -42,8 +39,7 @@ async fn an_outage_neither_stops_the_model_nor_loses_or_doubles_a_record() {
     coordinator.change(|state| state.away = false);
     let state = coordinator.until("the end", FailingState::complete).await;
     assert!(state.by_key().values().all(|records| *records == 1), "{:?}", state.by_key());
-    worker.stop(Stop::Drain);
-    let report = worker.ended().await.unwrap();
+    let report = worker.drained().await;
     assert_eq!((report.tally.delivered, report.unacknowledged), (10, 0));
     let left: Vec<_> = std::fs::read_dir(dir.path().join("worker")).unwrap().flatten().collect();
     let is_record = |file: &std::fs::DirEntry| file.file_name() != "lock" && file.file_name() != "instances";
@@ -53,8 +49,7 @@ async fn an_outage_neither_stops_the_model_nor_loses_or_doubles_a_record() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_killed_worker_left_in_its_spool_is_sent_by_the_next_before_it_takes_work() {
     let dir = tempfile::tempdir().unwrap();
-    let coordinator = FailingCoordinator::new(vec![model("m")]);
-    coordinator.unit("m", 0..6);
+    let coordinator = one_model(0..6);
     coordinator.change(|state| state.full = true);
     let gate = GatedModel::answering();
     let worker = AtWork::start(spooled(config(gate.clone(), 6), dir.path(), 1 << 20), &coordinator);
@@ -73,15 +68,13 @@ async fn what_a_killed_worker_left_in_its_spool_is_sent_by_the_next_before_it_ta
     assert!(state.by_key().values().all(|records| *records == 1), "{:?}", state.by_key());
     assert_eq!(state.stored.len(), 6);
     assert_eq!(gate.calls(), 8, "two were stopped and asked again, four were not");
-    worker.stop(Stop::Drain);
-    worker.ended().await.unwrap();
+    worker.drained().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_full_spool_holds_the_work_back_until_there_is_room() {
     let dir = tempfile::tempdir().unwrap();
-    let coordinator = FailingCoordinator::new(vec![model("m")]);
-    coordinator.unit("m", 0..50);
+    let coordinator = one_model(0..50);
     coordinator.change(|state| state.full = true);
     let gate = GatedModel::answering().open();
     // The first record alone is longer than this.
@@ -92,8 +85,7 @@ async fn a_full_spool_holds_the_work_back_until_there_is_room() {
     coordinator.change(|state| state.full = false);
     let state = coordinator.until("the end", FailingState::complete).await;
     assert_eq!(state.stored.len(), 50);
-    worker.stop(Stop::Drain);
-    worker.ended().await.unwrap();
+    worker.drained().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -112,8 +104,7 @@ async fn texts_of_protected_runs_do_not_touch_the_disk() {
     }
     coordinator.change(|state| state.full = false);
     coordinator.until("the end", FailingState::complete).await;
-    worker.stop(Stop::Drain);
-    worker.ended().await.unwrap();
+    worker.drained().await;
 }
 
 fn taken_by(instance: &str) -> NameTaken {

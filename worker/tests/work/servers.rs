@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 
 use domain::ModelSpec;
+use domain::exchange::Report;
 use harness::failing_coordinator::{FailingCoordinator, FailingState};
 use tokio::net::TcpListener;
 use vllm_sim::{FaultKind, FaultPlan, FaultRule, FaultWhen, ModelConfig, SimConfig, SimHandle, Simulator};
-use worker::{Endpoints, EvaluationMode, Stop, WorkerConfig};
+use worker::{Endpoints, EvaluationMode, WorkerConfig};
 
 use crate::at_work::AtWork;
 
@@ -64,8 +65,7 @@ async fn the_dialogues_of_a_case_go_to_the_server_that_was_asked_it_first() {
     coordinator.unit("m", 20..30);
     let state = coordinator.until("the end", FailingState::complete).await;
     assert_eq!((state.stored.len(), asked(&state, "m")), (23, asked_first));
-    worker.stop(Stop::Drain);
-    worker.ended().await.unwrap();
+    worker.drained().await;
     first.shutdown().await;
     second.shutdown().await;
 }
@@ -79,17 +79,14 @@ async fn a_server_of_another_model_than_expected_is_asked_once_and_the_status_sa
     config.expected_models = vec!["org/model".to_owned()];
     let readiness = config.readiness.clone();
     let worker = AtWork::start(config, &coordinator);
-    let says = |state: &FailingState| {
-        let status = state.last_report.as_ref().map(|report| report.status.clone());
-        status.is_some_and(|status| status.not_asked.iter().any(|one| one.reason.contains("lacks org/model")))
-    };
-    let state = coordinator.until("it says why", says).await;
+    let says =
+        |report: &Report| report.status.not_asked.iter().any(|one| one.reason.contains("lacks org/model"));
+    let state = coordinator.reports("it says why", says).await;
     let not_asked = &state.last_report.as_ref().unwrap().status.not_asked[0];
     assert!(not_asked.reason.starts_with("model-not-found: HTTP 404") && !not_asked.waits, "{not_asked:?}");
     assert!(readiness.get().unwrap_err().contains("model-not-found"));
     assert_eq!((state.stored.len(), server.stats().requests), (0, 1));
-    worker.stop(Stop::Drain);
-    worker.ended().await.unwrap();
+    worker.drained().await;
     server.shutdown().await;
 }
 
@@ -108,8 +105,7 @@ async fn of_two_servers_that_list_a_model_the_one_that_does_not_chat_is_left_alo
     let state = coordinator.until("the end", |state| state.stored.len() == 40).await;
     assert!(state.by_key().values().all(|records| *records == 1), "{:?}", state.by_key());
     assert_eq!(mute.stats().requests, 1, "its first question was its last");
-    worker.stop(Stop::Drain);
-    worker.ended().await.unwrap();
+    worker.drained().await;
     mute.shutdown().await;
     server.shutdown().await;
 }

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use domain::exchange::{Departure, Outlook, WorkerPhase};
-use harness::failing_coordinator::{FailingCoordinator, FailingState};
+use domain::exchange::{Departure, Outlook, Report, WorkerPhase};
+use harness::failing_coordinator::FailingCoordinator;
 use harness::gated_model::GatedModel;
 use worker::until_done::{LOOKS_APART_MIN, WorkerEnding};
 use worker::{EndRules, Endpoints, IdleAfter, Stop, WorkerConfig};
 
-use crate::at_work::{AtWork, config, model, spooled};
+use crate::at_work::{AtWork, config, model, one_model, spooled};
 
 /// A worker that ends by itself, and keeps an idle server for so long.
 fn until_done(config: WorkerConfig, idle_after: Duration) -> WorkerConfig {
@@ -32,8 +32,7 @@ fn says(coordinator: &FailingCoordinator, outlook: Outlook) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn it_works_everything_off_and_ends_when_it_is_told_twice_that_nothing_is_left() {
-    let coordinator = FailingCoordinator::new(vec![model("m")]);
-    coordinator.unit("m", 0..6);
+    let coordinator = one_model(0..6);
     says(&coordinator, Outlook::Done);
     let began = std::time::Instant::now();
     let worker = AtWork::start(until_done(config(GatedModel::answering().open(), 4), LONG), &coordinator);
@@ -64,8 +63,7 @@ async fn one_that_is_told_to_end_after_it_heard_that_nothing_is_left_is_done() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn it_waits_for_every_receipt_before_it_ends() {
     let dir = tempfile::tempdir().unwrap();
-    let coordinator = FailingCoordinator::new(vec![model("m")]);
-    coordinator.unit("m", 0..2);
+    let coordinator = one_model(0..2);
     says(&coordinator, Outlook::Done);
     let gate = GatedModel::answering();
     let config = until_done(config(gate.clone(), 4), LONG);
@@ -76,9 +74,7 @@ async fn it_waits_for_every_receipt_before_it_ends() {
     coordinator.until("attempts to deliver", |state| state.failed_deliveries > 1).await;
     // Somebody else has its unit and has done it: it holds nothing but records.
     coordinator.lose(0);
-    coordinator
-        .until("it ends", |state| state.last_report.as_ref().is_some_and(|report| report.draining))
-        .await;
+    coordinator.reports("it ends", |report| report.draining).await;
     let tried = coordinator.state().failed_deliveries;
     coordinator.until("more attempts", |state| state.failed_deliveries > tried + 2).await;
     coordinator.change(|state| state.full = false);
@@ -90,8 +86,7 @@ async fn it_waits_for_every_receipt_before_it_ends() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_that_is_told_to_end_while_it_waits_for_receipts_does_not_say_that_it_is_done() {
     let dir = tempfile::tempdir().unwrap();
-    let coordinator = FailingCoordinator::new(vec![model("m")]);
-    coordinator.unit("m", 0..1);
+    let coordinator = one_model(0..1);
     says(&coordinator, Outlook::Done);
     let gate = GatedModel::answering();
     let config = until_done(config(gate.clone(), 4), LONG);
@@ -101,9 +96,7 @@ async fn one_that_is_told_to_end_while_it_waits_for_receipts_does_not_say_that_i
     gate.answer(1);
     coordinator.until("attempts to deliver", |state| state.failed_deliveries > 1).await;
     coordinator.lose(0);
-    coordinator
-        .until("it ends", |state| state.last_report.as_ref().is_some_and(|report| report.draining))
-        .await;
+    coordinator.reports("it ends", |report| report.draining).await;
     worker.stop(Stop::Abort);
     let report = worker.ended().await.unwrap();
     assert_eq!((report.unacknowledged, report.ended), (1, None));
@@ -112,17 +105,12 @@ async fn one_that_is_told_to_end_while_it_waits_for_receipts_does_not_say_that_i
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn records_of_a_run_that_nobody_knows_are_a_failure_after_its_time() {
     let dir = tempfile::tempdir().unwrap();
-    let coordinator = FailingCoordinator::new(vec![model("m")]);
-    coordinator.unit("m", 0..1);
+    let coordinator = one_model(0..1);
     coordinator.change(|state| state.unknown_run = true);
     says(&coordinator, Outlook::Done);
     let config = until_done(config(GatedModel::answering().open(), 4), Duration::from_millis(200));
     let worker = AtWork::start(spooled(config, dir.path(), 1 << 20), &coordinator);
-    coordinator
-        .until("it tells of it", |state| {
-            state.last_report.as_ref().is_some_and(|report| report.status.parked_records == 1)
-        })
-        .await;
+    coordinator.reports("it tells of it", |report| report.status.parked_records == 1).await;
     coordinator.lose(0);
     let report = worker.ended().await.unwrap();
     let ended = report.ended.unwrap();
@@ -141,12 +129,10 @@ async fn a_server_that_does_not_come_ends_it_and_one_that_loads_is_no_trouble() 
     let rules = config.until_done.as_mut().unwrap();
     rules.server_wait = Duration::from_secs(2);
     let worker = AtWork::start(config, &coordinator);
-    let is_loading = |state: &FailingState| {
-        state.last_report.as_ref().is_some_and(|report| {
-            report.status.phase == Some(WorkerPhase::Loading) && report.status.trouble.is_none()
-        })
+    let is_loading = |report: &Report| {
+        report.status.phase == Some(WorkerPhase::Loading) && report.status.trouble.is_none()
     };
-    coordinator.until("it says that its server loads", is_loading).await;
+    coordinator.reports("it says that its server loads", is_loading).await;
     assert_eq!(readiness.get(), Ok(()), "ready is who is registered");
     let ended = worker.ended().await.unwrap().ended.unwrap();
     assert_eq!(ended.why, Departure::Failed);
