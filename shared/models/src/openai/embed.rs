@@ -127,11 +127,11 @@ mod tests {
     use super::*;
     use crate::openai::api::read;
 
-    fn parse(body: &serde_json::Value) -> Result<EmbedReply, CallError> {
+    fn parse(body: &Value) -> Result<EmbedReply, CallError> {
         read::<WireReply>(body.to_string().as_bytes(), None)?.read()
     }
 
-    fn items(vectors: &[&[f64]]) -> serde_json::Value {
+    fn items(vectors: &[&[f64]]) -> Value {
         let data: Vec<_> = vectors
             .iter()
             .enumerate()
