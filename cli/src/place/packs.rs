@@ -3,10 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::anyhow;
+use anyhow::{Context, anyhow};
 use coordinator::plan::Plan;
+use domain::Iteration;
 use packs::{Pack, PackError, Parts, published_password};
 use results::password::Password;
+use tasks::{CaseData, Task, TaskData};
 use worker::TaskList;
 use worker::material::MaterialError;
 pub use worker::material::{CORE, load};
@@ -37,6 +39,25 @@ fn advised(error: PackError) -> anyhow::Error {
 pub fn build(pack: &Pack, plan: &Plan) -> anyhow::Result<TaskList> {
     let labels = plan.tasks.iter().map(|task| &pack.tasks()[task.index].label);
     Ok(worker::material::build_to_ask(pack, labels)?)
+}
+
+/// A case that somebody names.
+pub struct NamedCase<'p> {
+    pub of: &'p TaskData,
+    pub case: &'p CaseData,
+    pub task: Task,
+    /// The first one that has the case.
+    pub iteration: Iteration,
+}
+
+/// The case of this name, TASK/CASE, or CASE alone if it is unique.
+pub fn case<'p>(pack: &'p Pack, wanted: &str) -> anyhow::Result<NamedCase<'p>> {
+    let (of, case) = pack.show(wanted).map_err(as_exit)?;
+    let graphs = pack.graphs().map_err(as_exit)?.build();
+    let mut built = pack.build_selected(&graphs, |task| task.label == of.label).map_err(as_exit)?;
+    let task = built.pop().context("the task of the case is not in the pack")?;
+    let number = of.cases.iter().position(|known| known.uid == case.uid).unwrap_or_default();
+    Ok(NamedCase { of, case, task, iteration: Iteration::try_from(number)? })
 }
 
 /// The password that seals and opens packs.

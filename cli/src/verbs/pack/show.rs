@@ -3,15 +3,12 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use anyhow::Context;
-use domain::Iteration;
 use domain::redaction::redacted_value;
-use packs::Pack;
 use serde_json::{Map, Value, json};
 
 use crate::kit::exit_code::ExitCode;
 use crate::kit::output::printable;
-use crate::place::packs::{PackPassword, as_exit};
+use crate::place::packs::{self, NamedCase, PackPassword};
 
 /// Show one case: its prompt, its evaluation data, and its answers of known score.
 ///
@@ -34,10 +31,10 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let pack = arguments.password.open(&arguments.pack)?;
-    let (task, case) = pack.show(&arguments.case).map_err(as_exit)?;
+    let NamedCase { of, case, task, iteration } = packs::case(&pack, &arguments.case)?;
     let texts = json!({
-        "firstPrompt": first_prompt(&pack, task.label.as_str(), &case.uid)?,
-        "followUps": task.wording,
+        "firstPrompt": task.first_prompt(iteration, 0)?.text,
+        "followUps": of.wording,
         "data": case.data,
         "referenceAnswer": case.reference_answer,
         "wrongAnswer": case.wrong_answer,
@@ -47,7 +44,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut out = io::stdout().lock();
     if arguments.json {
         let mut object = json!({
-            "task": task.label, "case": case.uid, "class": task.class, "parameters": task.parameters,
+            "task": of.label, "case": case.uid, "class": of.class, "parameters": of.parameters,
         });
         if let (Some(object), Value::Object(texts)) = (object.as_object_mut(), texts) {
             object.extend(texts);
@@ -55,23 +52,14 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         writeln!(out, "{object}")?;
         return Ok(ExitCode::Success);
     }
-    writeln!(out, "task        {}", task.label)?;
+    writeln!(out, "task        {}", of.label)?;
     writeln!(out, "case        {}", case.uid)?;
-    writeln!(out, "class       {}", task.class)?;
-    writeln!(out, "parameters  {}", Value::Object(task.parameters.clone()))?;
+    writeln!(out, "class       {}", of.class)?;
+    writeln!(out, "parameters  {}", Value::Object(of.parameters.clone()))?;
     for (title, value) in texts.as_object().unwrap_or(&Map::new()) {
         section(title, value, &mut out)?;
     }
     Ok(ExitCode::Success)
-}
-
-/// The prompt of the first iteration that has this case.
-fn first_prompt(pack: &Pack, label: &str, uid: &str) -> anyhow::Result<String> {
-    let graphs = pack.graphs().map_err(as_exit)?.build();
-    let tasks = pack.build_selected(&graphs, |task| task.label.as_str() == label).map_err(as_exit)?;
-    let task = tasks.first().context("the task of the case is not in the pack")?;
-    let case = task.cases().iter().position(|case| case.data.uid == uid).context("the case is gone")?;
-    Ok(task.first_prompt(Iteration::try_from(case)?, 0)?.text)
 }
 
 /// A text under its title, or one text per key if there are several.

@@ -3,14 +3,14 @@
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
 
-use domain::Iteration;
-use packs::task_files::{CompiledFile, CompiledTask, presets};
+use packs::task_files::{CompiledTask, presets};
 use serde_json::json;
 use tasks::families::declared::spec::JudgeSpec;
 use tasks::{Dialogue, Effort};
 
 use crate::kit::exit_code::{Exit, ExitCode, usage};
 use crate::kit::output::printable;
+use crate::place::packs::{self as material, NamedCase, as_exit};
 
 /// Longest answer that is read from standard input, in bytes.
 const ANSWER_BYTES_MAX: u64 = 16 << 20;
@@ -60,26 +60,25 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::Success);
     }
     if let Some(case) = &arguments.prompt {
-        let (task, number) = found(&compiled, case)?;
-        let built = built(&compiled, task)?;
-        let iteration = Iteration::try_from(number)?;
-        if let Some(system) = built.system(iteration)? {
+        let NamedCase { task, iteration, .. } = material::case(&compiled.pack, case)?;
+        if let Some(system) = task.system(iteration)? {
             writeln!(out, "{}\n", printable(&system))?;
         }
-        writeln!(out, "{}", printable(&built.first_prompt(iteration, 0)?.text))?;
+        writeln!(out, "{}", printable(&task.first_prompt(iteration, 0)?.text))?;
         return Ok(ExitCode::Success);
     }
     if let Some(case) = &arguments.answer {
-        let (task, number) = found(&compiled, case)?;
+        let case = material::case(&compiled.pack, case)?;
         let mut answer = String::new();
         io::stdin().lock().take(ANSWER_BYTES_MAX).read_to_string(&mut answer)?;
-        writeln!(out, "{}", serde_json::to_string_pretty(&verdict(&compiled, task, number, &answer)?)?)?;
+        let effort = Effort::full(compiled.pack.header().limits);
+        writeln!(out, "{}", serde_json::to_string_pretty(&verdict(&case, &answer, &effort)?)?)?;
         return Ok(ExitCode::Success);
     }
     if let Some(case) = &arguments.judge {
-        let (task, number) = found(&compiled, case)?;
-        let judge = task.data.cases.get(number).and_then(|case| JudgeSpec::of_case(&case.data));
-        let judge = judge.ok_or_else(|| usage!("task {} has no `[task.judge]`", task.data.label))?;
+        let (task, case) = compiled.pack.show(case).map_err(as_exit)?;
+        let judge = JudgeSpec::of_case(&case.data);
+        let judge = judge.ok_or_else(|| usage!("task {} has no `[task.judge]`", task.label))?;
         writeln!(out, "{}", printable(&judge.question))?;
         return Ok(ExitCode::Success);
     }
@@ -106,47 +105,14 @@ fn write_preset(task: &CompiledTask, out: &mut dyn Write) -> io::Result<()> {
     }
 }
 
-/// A case by its name, with its task.
-fn found<'c>(compiled: &'c CompiledFile, wanted: &str) -> anyhow::Result<(&'c CompiledTask, usize)> {
-    let mut all = Vec::new();
-    for task in &compiled.tasks {
-        for (number, case) in task.data.cases.iter().enumerate() {
-            let full = format!("{}/{}", task.data.label, case.uid);
-            if case.uid == wanted || full == wanted {
-                all.push((task, number, full));
-            }
-        }
-    }
-    match all.as_slice() {
-        [(task, number, _)] => Ok((task, *number)),
-        [] => Err(usage!("there is no case `{wanted}`; `kgfleet task show FILE` lists them")),
-        several => {
-            let names: Vec<&str> = several.iter().map(|(_, _, full)| full.as_str()).collect();
-            Err(usage!("there are several cases `{wanted}`: {}", names.join(", ")))
-        }
-    }
-}
-
-fn built(compiled: &CompiledFile, task: &CompiledTask) -> anyhow::Result<tasks::Task> {
-    let graphs = compiled.pack.graphs()?.build();
-    let mut built = compiled.pack.build_selected(&graphs, |data| data.label == task.data.label)?;
-    built.pop().ok_or_else(|| usage!("there is no task {}", task.data.label))
-}
-
 /// The verdict on one answer, with the follow-up that it would get.
-fn verdict(
-    compiled: &CompiledFile,
-    task: &CompiledTask,
-    number: usize,
-    answer: &str,
-) -> anyhow::Result<serde_json::Value> {
-    let built = built(compiled, task)?;
-    let iteration = Iteration::try_from(number)?;
-    let exercise = built.case(iteration).exercise();
-    let verdict = exercise.judge(answer, &Effort::full(compiled.pack.header().limits));
+fn verdict(case: &NamedCase<'_>, answer: &str, effort: &Effort) -> anyhow::Result<serde_json::Value> {
+    let NamedCase { task, iteration, .. } = case;
+    let exercise = task.case(*iteration).exercise();
+    let verdict = exercise.judge(answer, effort);
     let (scores, infos) = (verdict.scores.clone(), verdict.infos.clone());
     let mut dialogue = Dialogue::new(exercise.shots());
     dialogue.take(verdict);
-    let next = built.next_prompt(iteration, 0, &dialogue)?;
+    let next = task.next_prompt(*iteration, 0, &dialogue)?;
     Ok(json!({"scores": scores, "infos": infos, "followUp": next.map(|prompt| prompt.text)}))
 }
