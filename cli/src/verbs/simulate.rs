@@ -14,6 +14,7 @@ use crate::configure::choose::{self, Selection};
 use crate::engine::answer_key::PackKey;
 use crate::engine::connect;
 use crate::engine::judge_key::WithJudges;
+use crate::kit::arguments::share;
 use crate::kit::exit_code::{Exit, ExitCode, usage};
 use crate::kit::whole_file;
 use crate::place::{folders, packs as material};
@@ -52,7 +53,7 @@ pub struct Arguments {
     #[arg(long = "classifier", value_name = "NAME")]
     classifiers: Vec<String>,
     /// Skill of the models, 0 (knows nothing) to 1 (knows everything).
-    #[arg(long, value_name = "X", default_value_t = 0.6)]
+    #[arg(long, value_name = "X", default_value_t = 0.6, value_parser = share)]
     skill: f64,
     /// How long answers take: zero, h100-8b, h100-70b-tp8 or l40s.
     #[arg(long, value_name = "PROFILE", default_value = "zero")]
@@ -152,9 +153,6 @@ async fn listen(address: &str) -> std::io::Result<TcpListener> {
 
 fn config(arguments: &Arguments) -> anyhow::Result<SimConfig> {
     let Some(path) = &arguments.config else {
-        if !(0.0..=1.0).contains(&arguments.skill) {
-            return Err(usage!("--skill must be between 0 and 1"));
-        }
         let profile = profile(&arguments.profile)?;
         let answers = AnswerConfig::Skilled { overall: connect::dial(arguments.skill), distinct: false };
         let model = |name| ModelConfig { answers: Clone::clone(&answers), ..ModelConfig::new(name) };
