@@ -41,7 +41,7 @@ impl Interceptor for Introduction {
 /// It has one connection, made at the first call and again after a failure, then to another coordinator where there are
 /// several; it does not retry calls. The connection's driver belongs to the runtime that made the client: use a client
 /// on one runtime only.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Client {
     line: Line,
     work: WorkServiceClient<Wire>,

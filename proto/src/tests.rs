@@ -1,16 +1,13 @@
-//! Every type survives the round trip over the wire; all other input is an error and never a panic.
+//! What workers and coordinators tell each other again and again survives the round trip over the wire with any values; all other
+//! input is an error and never a panic. Other calls are in `tests/it/loopback.rs`.
 
 use std::fmt::Debug;
 use std::time::Duration;
 
 use domain::exchange::{
-    Delivery, Grant, LeaseId, Offer, RateBudget, Receipt, Registered, Registration, Report, Retries,
-    RunMaterial, TaskUse,
+    Delivery, Grant, LeaseId, Offer, RateBudget, Receipt, Registered, Report, Retries, RunMaterial,
 };
-use domain::{
-    About, Connector, DialogueKey, FailureCause, InstanceId, ModelSpec, RequestSettings, RunId,
-    Sampling, TaskLabel,
-};
+use domain::{Connector, DialogueKey, FailureCause};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -69,66 +66,6 @@ fn receipt() -> impl Strategy<Value = Receipt> {
     ]
 }
 
-prop_compose! {
-    fn model_spec()(
-        label in name(),
-        connector in connector(),
-        texts in (option::of(words()), option::of(words()), option::of(words()), option::of(words())),
-        numbers in (option::of(any::<u32>()), option::of(any::<u32>()), option::of(any::<u32>())),
-        flags in (option::of(any::<bool>()), option::of(any::<bool>())),
-        floats in (option::of(any::<f64>()), option::of(any::<f64>())),
-        recorded in vec(words(), 0..3),
-    ) -> ModelSpec {
-        let (model, endpoint, key_env, key_file) = texts;
-        let sampling = Sampling { temperature: floats.0, max_tokens: numbers.2, ..Sampling::default() };
-        ModelSpec {
-            label: label.as_str().into(),
-            connector,
-            model,
-            endpoint,
-            key: key_env.clone(),
-            key_env,
-            key_file: key_file.map(Into::into),
-            iterations: numbers.0,
-            task_iterations: numbers.1.map(|count| ("T-*".to_owned(), count)).into_iter().collect(),
-            sampling,
-            request: RequestSettings { dimensions: numbers.1, ..RequestSettings::default() },
-            send_seed: flags.0,
-            calls_per_minute: numbers.1,
-            concurrency: numbers.2,
-            stream: flags.1,
-            skill: floats.1,
-            recorded: recorded.into_iter().map(Into::into).collect(),
-            ..ModelSpec::new("m", connector)
-        }
-    }
-}
-
-prop_compose! {
-    fn material()(
-        run in name(),
-        seed in any::<u64>(),
-        pack_hash in name(),
-        tasks in vec((name(), name()), 0..3),
-        models in vec(model_spec(), 0..3),
-        protected in any::<bool>(),
-        about in option::of((name(), name(), name(), any::<u32>())),
-    ) -> RunMaterial {
-        let task = |(label, pack_label): (String, String)| TaskUse {
-            label: TaskLabel::new(label),
-            pack_label: TaskLabel::new(pack_label),
-        };
-        let tasks = tasks.into_iter().map(task).collect();
-        let about = about.map(|(pipeline, stage, model, number)| About {
-            pipeline,
-            stage,
-            model: model.as_str().into(),
-            number,
-        });
-        RunMaterial { run: RunId::new(run), seed, pack_hash, tasks, models, protected, about }
-    }
-}
-
 /// Writes a wire message and reads it again.
 fn over_the_wire<W: Message + Default>(message: &W) -> W {
     W::decode(message.encode_to_vec().as_slice()).unwrap()
@@ -148,14 +85,6 @@ where
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
-
-    #[test]
-    fn registrations(worker in name(), ids in vec(words(), 1..4), kgfleet in words(), host in words()) {
-        let mut ids = ids.iter().map(|id| InstanceId::new(id.as_str()));
-        let instance = ids.next().unwrap();
-        let (worker, predecessors) = (worker.as_str().into(), ids.collect());
-        there_and_back::<_, wire::Registration>(Registration { worker, instance, predecessors, kgfleet, host })?;
-    }
 
     #[test]
     fn registered(kgfleet in words(), report_every in duration(), taken in option::of(name_taken())) {
@@ -182,19 +111,6 @@ proptest! {
         let arrived = over_the_wire(&convert::receipts_to_wire(receipts.clone()));
         prop_assert!(convert::receipts_from_wire(arrived.clone(), receipts.len() + 1).is_err());
         prop_assert_eq!(convert::receipts_from_wire(arrived, receipts.len()).unwrap(), receipts);
-    }
-
-    #[test]
-    fn materials(material in material()) {
-        let message = wire::RunMaterial::try_from(material.clone()).unwrap();
-        prop_assert_eq!(RunMaterial::try_from(over_the_wire(&message)).unwrap(), material);
-    }
-
-    #[test]
-    fn budgets(name in name(), per_minute in 1..=u32::MAX, permits in any::<u32>()) {
-        let budget = RateBudget { name, per_minute };
-        let arrived = over_the_wire(&wire::RateRequest::from((&budget, permits)));
-        prop_assert_eq!(<(RateBudget, u32)>::try_from(arrived).unwrap(), (budget, permits));
     }
 
     #[test]

@@ -196,7 +196,7 @@ impl Access {
         let mut seen = self.parts.views.view(name).await?;
         if self.is_noted {
             self.note(name, what.to_owned()).await;
-            seen.view.history = self.parts.views.history_now(name).await.unwrap_or_default();
+            seen.view.history = self.parts.benchmarks.history(name).await.unwrap_or_default();
         }
         self.shown(seen).await
     }

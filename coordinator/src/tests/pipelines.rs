@@ -235,32 +235,6 @@ async fn a_coordinator_that_is_killed_at_any_step_of_a_boundary_changes_no_verdi
 }
 
 #[tokio::test]
-async fn two_coordinators_that_derive_at_once_create_every_run_once() {
-    let ground = Ground::new();
-    let (one, two) = ground.two_users();
-    let name = one.submit(submission(&["m", "n"])).await.unwrap().run;
-    let mut asked = Asked::default();
-    for _ in 0..ROUNDS_MAX {
-        work_off(&one, &mut asked).await;
-        // First each on its own notices what is finished, then both derive.
-        let (first, second) = tokio::join!(one.tend(), two.tend());
-        first.and(second).unwrap();
-        let both = tokio::join!(
-            one.parts().benchmarks.tend_judged(&name),
-            two.parts().benchmarks.tend_judged(&name)
-        );
-        both.0.and(both.1).unwrap();
-        if one.view(&name).await.unwrap().phase == RunPhase::Finished {
-            break;
-        }
-    }
-    let (seen, other) = (one.view(&name).await.unwrap(), two.view(&name).await.unwrap());
-    assert_eq!(seen.phase, RunPhase::Finished);
-    assert_eq!(outcome(&seen), outcome(&other), "both tell the same");
-    assert!(asked.judged.values().all(|(times, _)| *times == 1), "{asked:?}");
-}
-
-#[tokio::test]
 async fn what_a_judge_leaves_open_is_not_scored_until_a_retry_and_no_zero() {
     let ground = Ground::new();
     let coordinator = ground.coordinator();

@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use domain::RunId;
 use domain::control::{BenchmarkCommand, Control, RunPhase};
 
+use super::extending;
 use super::failing_sink::FailingSink;
 use super::ground::*;
 use super::pipelines::killed_after;
 use super::racing::interrupted;
 use super::worker::Worker;
-use super::extending;
 
 /// Dialogues of `submission(1)`.
 const DIALOGUES: usize = 4;

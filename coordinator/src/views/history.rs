@@ -32,11 +32,6 @@ impl Views {
         }
     }
 
-    /// The history of a run or pipeline, as it is now.
-    pub(crate) async fn history_now(&self, run: &RunId) -> Result<Vec<HistoryEntry>> {
-        self.benchmarks.history(run).await
-    }
-
     /// The history of a run; empty if it cannot be read now.
     pub(crate) async fn history(&self, run: &Run) -> Vec<HistoryEntry> {
         self.store.sink.history(run.id()).await.unwrap_or_default()

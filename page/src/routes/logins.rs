@@ -41,7 +41,7 @@ pub(super) async fn login(
     }
     let refused = |status: StatusCode, why: &str| (status, login_page(next, Some(why))).into_response();
     let (from, about) = (connection.from(), "the live page");
-    let Ok(caller) = site.identities.of_token(fields.get("token").trim()) else {
+    let Ok(caller) = site.identities.who(Some(fields.get("token").trim())) else {
         telemetry::refused("", &from, about);
         return refused(StatusCode::UNAUTHORIZED, "This token is unknown.");
     };
@@ -55,8 +55,7 @@ pub(super) async fn login(
     let (Ok(name), Ok(form_token)) = (random_token(), random_token()) else {
         return refused(StatusCode::SERVICE_UNAVAILABLE, "The system gives no random numbers.");
     };
-    let deed =
-        Deed { who: caller.name().to_owned(), from, act: "login".to_owned(), about: about.to_owned() };
+    let deed = Deed { who: caller.name().to_owned(), from, act: "login".to_owned(), about: about.to_owned() };
     if let Err(error) = site.coordinator.audit().act(deed).await {
         return refused(StatusCode::SERVICE_UNAVAILABLE, &error.to_string());
     }

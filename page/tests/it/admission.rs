@@ -1,6 +1,6 @@
 //! Who is let in, and what a browser is told.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use domain::RunId;
 use tracing::Level;
@@ -155,8 +155,8 @@ async fn the_audit_log_names_whom_a_proxy_asks_for_and_at_the_door_the_proxy() {
 #[tokio::test]
 async fn what_is_refused_at_the_door_is_logged_with_the_machine_that_asked() {
     let world = World::guarded();
-    let log = Arc::new(Mutex::new(Vec::new()));
-    let lines = tracing_subscriber::fmt().with_ansi(false).with_writer(Arc::clone(&log));
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let lines = tracing_subscriber::fmt().with_ansi(false).with_writer(Arc::new(log.reopen().unwrap()));
     let _logging = tracing::subscriber::set_default(lines.with_max_level(Level::DEBUG).finish());
     // Nobody said that a proxy is there: what its header says is not believed.
     let near = world.visit().from("127.0.0.1:50000").with("x-forwarded-for", "203.0.113.9");
@@ -167,7 +167,7 @@ async fn what_is_refused_at_the_door_is_logged_with_the_machine_that_asked() {
     foreign.post("/logout", &[]).await.expect(403);
     let far = world.visit().from("10.0.0.7:50000").host("fleet.example");
     far.with("x-forwarded-for", "203.0.113.9").post("/login", &[("token", "nobody's")]).await.expect(401);
-    let log = String::from_utf8(log.lock().unwrap().clone()).unwrap();
+    let log = std::fs::read_to_string(log.path()).unwrap();
     for (who, from) in
         [("", "127.0.0.1"), ("", "10.0.0.8"), ("bob", "127.0.0.1"), ("", "203.0.113.9 via 10.0.0.7")]
     {

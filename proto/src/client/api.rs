@@ -45,12 +45,6 @@ pub struct ApiClient {
     coordinators: Arc<Coordinators<reqwest::Client>>,
 }
 
-impl std::fmt::Debug for ApiClient {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ApiClient").field("peer", &self.peer).finish_non_exhaustive()
-    }
-}
-
 /// A call before it is sent.
 struct Call {
     method: Method,

@@ -18,7 +18,7 @@ use crate::server::AUTHORIZATION;
 use crate::status::to_status;
 
 /// A channel to each of several coordinators, of which one is in use. Clones share the choice.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct Choice(Arc<Coordinators<Vec<Channel>>>);
 
 impl Choice {
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     fn refusal(config: &ClientConfig) -> String {
-        let error = Choice::of(config).unwrap_err();
+        let error = Choice::of(config).err().unwrap();
         assert_eq!(error.code, ErrorCode::Invalid);
         error.message
     }

@@ -134,13 +134,6 @@ impl<L: Clone> Coordinators<L> {
     }
 }
 
-/// Hides what is secret.
-impl<L> std::fmt::Debug for Coordinators<L> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Coordinators").finish_non_exhaustive()
-    }
-}
-
 /// The authorization header of a configuration.
 fn authorization(config: &ClientConfig) -> Result<Option<HeaderValue>, ServiceError> {
     let Some(token) = &config.token else { return Ok(None) };

@@ -34,8 +34,7 @@ async fn send(client: &Client, deliveries: Vec<Delivery>) -> Result<Vec<Receipt>
     let records = deliveries.len();
     let batch = wire::DeliveryBatch { deliveries: every(deliveries) };
     let request = client.line.request(BATCH_TIMEOUT, batch);
-    let receipts =
-        client.line.answer(BATCH_TIMEOUT, client.work.clone().deliver_records(request)).await?;
+    let receipts = client.line.answer(BATCH_TIMEOUT, client.work.clone().deliver_records(request)).await?;
     receipts_from_wire(receipts, records).map_err(refuse_answer)
 }
 

@@ -17,12 +17,12 @@ use service_kit::telemetry::refused;
 use tokio::time::Instant;
 use tonic::Status;
 
+use super::Serve;
 use super::access::{READ, needed, words};
 use super::budget::Received;
 use super::identity::{AUTHORIZATION, BEARER, Identities};
 use super::incoming::Peer;
 use super::line::OpenCall;
-use super::Serve;
 use crate::api::problem::Problem;
 use crate::status::to_status;
 
@@ -82,7 +82,12 @@ impl Door {
             }
             None => caller,
         };
-        tracing::debug!(who = caller.name(), from = caller.from().map(tracing::field::display), call, "called");
+        tracing::debug!(
+            who = caller.name(),
+            from = caller.from().map(tracing::field::display),
+            call,
+            "called"
+        );
         Ok(caller)
     }
 

@@ -210,15 +210,7 @@ impl Identities {
     ///
     /// # Errors
     /// Why nobody is let in with it.
-    pub fn of_token(&self, token: &str) -> Result<Caller, String> {
-        self.who(Some(token))
-    }
-
-    /// The identity with this token.
-    ///
-    /// # Errors
-    /// Why nobody is let in with it.
-    pub(super) fn who(&self, token: Option<&str>) -> Result<Caller, String> {
+    pub fn who(&self, token: Option<&str>) -> Result<Caller, String> {
         match &*self.0.read().unwrap_or_else(PoisonError::into_inner) {
             Known::Anyone(caller) => Ok(caller.clone()),
             Known::Table(table) => table.who(token, Timestamp::now()),
@@ -413,26 +405,26 @@ mod tests {
     fn rights_end_with_their_time_and_when_they_are_revoked() {
         let expiring = |expires: &str| file("a", &format!("expires = '{expires}'\n"));
         let identities = Identities::parse(&expiring("2999-01-01T00:00:00Z")).unwrap();
-        let alice = identities.of_token("a").unwrap();
+        let alice = identities.who(Some("a")).unwrap();
         let change = |what| vec![IdentityChange { name: "alice".to_owned(), what }];
         assert_eq!(identities.expire("2998-12-31T00:00:00Z".parse().unwrap()), []);
         assert_eq!(identities.expire("2999-01-01T00:00:00Z".parse().unwrap()), change("expired"));
         assert!(alice.is_revoked(), "calls in progress end");
         // Another day is another proof; one that is over is none.
         assert_eq!(identities.replace(&expiring("1999-01-01T00:00:00Z")).unwrap(), change("changed"));
-        assert!(identities.of_token("a").unwrap_err().contains("`alice` have expired"));
+        assert!(identities.who(Some("a")).unwrap_err().contains("`alice` have expired"));
 
         assert_eq!(identities.replace(&file("a", "")).unwrap(), change("changed"));
-        let alice = identities.of_token("a").unwrap();
+        let alice = identities.who(Some("a")).unwrap();
         let revoked = file("a", "[[revoked]]\nname = 'alice'\nat = '2026-11-24T12:00:00Z'\n");
         assert_eq!(identities.replace(&revoked).unwrap(), change("revoked"));
-        assert!(alice.is_revoked() && identities.of_token("a").unwrap_err().contains("were revoked"));
-        assert!(Identities::parse(&revoked).unwrap().of_token("a").is_err(), "also after a restart");
+        assert!(alice.is_revoked() && identities.who(Some("a")).unwrap_err().contains("were revoked"));
+        assert!(Identities::parse(&revoked).unwrap().who(Some("a")).is_err(), "also after a restart");
         let listed = Identities::list(&revoked).unwrap();
         assert_eq!(listed[0].revoked, Some("2026-11-24T12:00:00Z".parse().unwrap()));
         // Whoever takes that back gives the rights to new calls, not to those that had ended.
         identities.replace(&file("a", "")).unwrap();
-        assert!(alice.is_revoked() && identities.of_token("a").is_ok());
+        assert!(alice.is_revoked() && identities.who(Some("a")).is_ok());
         assert!(Identities::parse(&revoked.replace("'alice'\nat", "'bob'\nat")).is_err());
         assert!(Identities::parse(&file("a", "").replace("alice", &"a".repeat(70_000))).is_err());
     }

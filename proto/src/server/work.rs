@@ -57,7 +57,8 @@ impl WorkService for WorkHandlers {
         // A task of its own: if the caller goes away, the batch is still stored completely.
         let stored = tokio::spawn(store(exchange, request.into_inner().deliveries));
         answer(&self.closing, async {
-            let failed = |error| ServiceError::new(ErrorCode::Internal, format!("storing records failed: {error}"));
+            let failed =
+                |error| ServiceError::new(ErrorCode::Internal, format!("storing records failed: {error}"));
             stored.await.map_err(failed)?.map(receipts_to_wire)
         })
         .await

@@ -190,7 +190,10 @@ mod tests {
             (0..100_000).for_each(|_| refused("bob", "127.0.0.1", "cancel_run"));
         });
         assert!(logged.contains(r#"refused who="bob" from="127.0.0.1" what="cancel_run""#), "{logged}");
-        assert!(logged.lines().count() <= 2 * REFUSALS_PER_MINUTE as usize, "a minute may have begun meanwhile");
+        assert!(
+            logged.lines().count() <= 2 * REFUSALS_PER_MINUTE as usize,
+            "a minute may have begun meanwhile"
+        );
     }
 
     #[test]

@@ -187,7 +187,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             None => None,
         };
         eprintln!("coordinator serving on {scheme}://{bound}: calls, live page and probes");
-        let following = arguments.door.clone().follow(security.clone(), audit.clone());
+        let following = arguments.door.clone().follow(security.clone(), audit);
         let services = ServedCoordinator(Arc::clone(&coordinator));
         let draining = Arc::clone(&coordinator);
         let hear = stop.clone();

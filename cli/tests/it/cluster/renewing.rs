@@ -16,7 +16,8 @@ fn a_worker_and_a_watcher_go_on_with_the_tokens_that_replace_theirs() {
     let arguments = cluster.coordinator_arguments(port, &["--tokens", &tokens]);
     // So that the log says who watches.
     let mut command = cluster.data.command(&arguments);
-    let coordinator = cluster.coordinator_by(command.env("KGFLEET_LOG", "info,proto::server::guard=debug"), port);
+    let coordinator =
+        cluster.coordinator_by(command.env("KGFLEET_LOG", "info,proto::server::guard=debug"), port);
     let mut guarded = Guarded { cluster, coordinator, tokens };
     let reader = guarded.token("bob", &["--role", "reader"]);
     let pool = guarded.token("pool", &["--role", "worker"]);

@@ -128,7 +128,8 @@ fn who_did_what_stands_in_the_audit_log_and_outlives_the_run() {
         assert!(lines.contains(&expected), "`{expected}` is missing in {lines:#?}");
     }
     assert!(!lines.iter().any(|line| line.contains("cancel")), "what was refused is no act: {lines:#?}");
-    let alices = guarded.cluster.data.kgfleet(&["fleet", "audit", "--who", "alice", "--act", "pause"]).expect(0);
+    let alices =
+        guarded.cluster.data.kgfleet(&["fleet", "audit", "--who", "alice", "--act", "pause"]).expect(0);
     alices.prints(&["127.0.0.1", &run]);
     guarded.coordinator.process.signal(Signal::TERM);
     let refused = "refused who=\"bob\" from=\"127.0.0.1\" what=\"cancel_run: `bob` may not call cancel_run: it needs the role operator";

@@ -1,12 +1,16 @@
 //! The handlers of the routes.
 
+use std::sync::Arc;
+
 use axum::Extension;
 use axum::body::{Body, Bytes};
-use axum::extract::{Path, RawQuery, Request, State};
+use axum::extract::rejection::ExtensionRejection;
+use axum::extract::{FromRequestParts, Path, RawQuery, Request, State};
 use axum::http::header;
+use axum::http::request::Parts;
 use axum::response::{IntoResponse as _, Response};
 use domain::caller::Caller;
-use domain::control::{BenchmarkCommand, Submission};
+use domain::control::{BenchmarkCommand, Control, Submission};
 use domain::pools::PoolStates;
 use domain::{ErrorCode, RunId, ServiceError, WorkerId};
 
@@ -18,23 +22,27 @@ type Shared = State<Api>;
 type Who = Extension<Caller>;
 type Named = Path<String>;
 
-pub(super) async fn list(State(api): Shared, Extension(caller): Who) -> Response {
-    let control = api.control(&caller);
+/// The coordinator as the caller may use it, whom the guard has established.
+pub(super) struct Asked(Api, Arc<dyn Control>);
+
+impl FromRequestParts<Api> for Asked {
+    type Rejection = ExtensionRejection;
+
+    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self, ExtensionRejection> {
+        let Extension(caller) = Who::from_request_parts(parts, api).await?;
+        Ok(Self(api.clone(), api.control(&caller)))
+    }
+}
+
+pub(super) async fn list(Asked(api, control): Asked) -> Response {
     api.json(async { control.list().await }).await
 }
 
-pub(super) async fn submit(State(api): Shared, Extension(caller): Who, body: Bytes) -> Response {
-    let control = api.control(&caller);
+pub(super) async fn submit(Asked(api, control): Asked, body: Bytes) -> Response {
     api.json(async { control.submit(submission(&api, &body)?).await }).await
 }
 
-pub(super) async fn extend(
-    State(api): Shared,
-    Extension(caller): Who,
-    Path(run): Named,
-    body: Bytes,
-) -> Response {
-    let control = api.control(&caller);
+pub(super) async fn extend(Asked(api, control): Asked, Path(run): Named, body: Bytes) -> Response {
     api.json(async { control.extend(&RunId::new(run), submission(&api, &body)?).await }).await
 }
 
@@ -43,8 +51,7 @@ fn submission(api: &Api, body: &Bytes) -> Result<Submission, ServiceError> {
     Ok(Submission { configuration, pack: pack.map(|hash| api.sent.get(&hash)).transpose()? })
 }
 
-pub(super) async fn view(State(api): Shared, Extension(caller): Who, Path(run): Named) -> Response {
-    let control = api.control(&caller);
+pub(super) async fn view(Asked(api, control): Asked, Path(run): Named) -> Response {
     api.json(async { control.view(&RunId::new(run)).await }).await
 }
 
@@ -58,21 +65,13 @@ pub(super) async fn records(State(api): Shared, Extension(caller): Who, Path(run
 
 pub(super) async fn command(
     command: BenchmarkCommand,
-    State(api): Shared,
-    Extension(caller): Who,
+    Asked(api, control): Asked,
     Path(run): Named,
 ) -> Response {
-    let control = api.control(&caller);
     api.json(async { control.command(&RunId::new(run), command).await }).await
 }
 
-pub(super) async fn retry(
-    State(api): Shared,
-    Extension(caller): Who,
-    Path(run): Named,
-    body: Bytes,
-) -> Response {
-    let control = api.control(&caller);
+pub(super) async fn retry(Asked(api, control): Asked, Path(run): Named, body: Bytes) -> Response {
     let retried = async {
         let RetryBody { causes } = from_json(&body)?;
         Ok(Count { count: control.retry(&RunId::new(run), &causes).await? })
@@ -80,13 +79,7 @@ pub(super) async fn retry(
     api.json(retried).await
 }
 
-pub(super) async fn requeue(
-    State(api): Shared,
-    Extension(caller): Who,
-    Path(run): Named,
-    body: Bytes,
-) -> Response {
-    let control = api.control(&caller);
+pub(super) async fn requeue(Asked(api, control): Asked, Path(run): Named, body: Bytes) -> Response {
     let requeued = async {
         let RequeueBody { units } = from_json(&body)?;
         Ok(Count { count: control.requeue(&RunId::new(run), &units).await? })
@@ -95,12 +88,10 @@ pub(super) async fn requeue(
 }
 
 pub(super) async fn remove(
-    State(api): Shared,
-    Extension(caller): Who,
+    Asked(api, control): Asked,
     Path(run): Named,
     RawQuery(query): RawQuery,
 ) -> Response {
-    let control = api.control(&caller);
     let removed = async {
         let force = one(query.as_deref(), "force", false)?;
         control.remove(&RunId::new(run), force).await
@@ -109,12 +100,10 @@ pub(super) async fn remove(
 }
 
 pub(super) async fn dead_letters(
-    State(api): Shared,
-    Extension(caller): Who,
+    Asked(api, control): Asked,
     Path(run): Named,
     RawQuery(query): RawQuery,
 ) -> Response {
-    let control = api.control(&caller);
     let letters = async {
         let unit = values(query.as_deref(), "unit").next().map(|unit| parsed("unit", &unit)).transpose()?;
         control.dead_letters(&RunId::new(run), unit).await
@@ -137,29 +126,20 @@ pub(super) async fn send_pack(State(api): Shared, Path(hash): Named, request: Re
     api.done(api.sent.receive(&hash, request.into_body())).await
 }
 
-pub(super) async fn workers(State(api): Shared, Extension(caller): Who) -> Response {
-    let control = api.control(&caller);
+pub(super) async fn workers(Asked(api, control): Asked) -> Response {
     api.json(async { control.workers().await }).await
 }
 
-pub(super) async fn drain(State(api): Shared, Extension(caller): Who, Path(worker): Named) -> Response {
-    let control = api.control(&caller);
+pub(super) async fn drain(Asked(api, control): Asked, Path(worker): Named) -> Response {
     api.done(async { control.drain_worker(&WorkerId::new(worker)).await }).await
 }
 
-pub(super) async fn needs(State(api): Shared, Extension(caller): Who, RawQuery(query): RawQuery) -> Response {
-    let control = api.control(&caller);
+pub(super) async fn needs(Asked(api, control): Asked, RawQuery(query): RawQuery) -> Response {
     let models: Vec<String> = values(query.as_deref(), "model").collect();
     api.json(async { control.needs(&models).await }).await
 }
 
-pub(super) async fn note_pools(
-    State(api): Shared,
-    Extension(caller): Who,
-    Path(release): Named,
-    body: Bytes,
-) -> Response {
-    let control = api.control(&caller);
+pub(super) async fn note_pools(Asked(api, control): Asked, Path(release): Named, body: Bytes) -> Response {
     let noted = async {
         let states: PoolStates = from_json(&body)?;
         if states.release != release {
@@ -172,18 +152,15 @@ pub(super) async fn note_pools(
     api.done(noted).await
 }
 
-pub(super) async fn server_usage(State(api): Shared, Extension(caller): Who) -> Response {
-    let control = api.control(&caller);
+pub(super) async fn server_usage(Asked(api, control): Asked) -> Response {
     api.json(async { control.server_usage().await }).await
 }
 
-pub(super) async fn note_server_usage(State(api): Shared, Extension(caller): Who, body: Bytes) -> Response {
-    let control = api.control(&caller);
+pub(super) async fn note_server_usage(Asked(api, control): Asked, body: Bytes) -> Response {
     api.done(async { control.note_server_usage(from_json(&body)?).await }).await
 }
 
-pub(super) async fn check(State(api): Shared, Extension(caller): Who) -> Response {
-    let control = api.control(&caller);
+pub(super) async fn check(Asked(api, control): Asked) -> Response {
     api.json(async { control.check().await }).await
 }
 

@@ -131,11 +131,11 @@ pub(in crate::server) fn routes() -> Vec<ApiRoute> {
             "A benchmark about once a second, until it ends.";
         POST "/runs/{run}/extend" extend_run STEER (SubmissionBody, SUBMISSION_BYTES) -> (BenchmarkView) by handlers::extend,
             "Adds models, tasks or iterations to a benchmark. The notes of the answer begin with what was added.";
-        POST "/runs/{run}/pause" pause_run STEER () -> (BenchmarkView) by |a, b, c| handlers::command(Pause, a, b, c),
+        POST "/runs/{run}/pause" pause_run STEER () -> (BenchmarkView) by |a, b| handlers::command(Pause, a, b),
             "Hands out no more units; those that were handed out go on.";
-        POST "/runs/{run}/resume" resume_run STEER () -> (BenchmarkView) by |a, b, c| handlers::command(Resume, a, b, c),
+        POST "/runs/{run}/resume" resume_run STEER () -> (BenchmarkView) by |a, b| handlers::command(Resume, a, b),
             "Continues, also a cancelled benchmark.";
-        POST "/runs/{run}/cancel" cancel_run STEER () -> (BenchmarkView) by |a, b, c| handlers::command(Cancel, a, b, c),
+        POST "/runs/{run}/cancel" cancel_run STEER () -> (BenchmarkView) by |a, b| handlers::command(Cancel, a, b),
             "Stops; workers drop the dialogues in progress.";
         POST "/runs/{run}/retry" retry_run STEER (RetryBody, NAMING_BYTES) -> (Count) by handlers::retry,
             "Queues failed dialogues again; answers how many.";

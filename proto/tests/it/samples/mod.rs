@@ -10,7 +10,7 @@ use domain::control::{
     BenchmarkView, CellView, DeadLetterView, HistoryEntry, ModelView, Pace, RunPhase, StrikeView, WorkerView,
 };
 use domain::exchange::{Delivery, Grant, LeaseId, RunMaterial, TaskUse, WorkerStatus};
-use domain::{Connector, DialogueKey, FailureCause, Mean, ModelSpec, Sampling};
+use domain::{About, Connector, DialogueKey, FailureCause, Mean, ModelSpec, Sampling};
 
 pub fn lease(unit: u64) -> LeaseId {
     LeaseId { run: "r".into(), generation: 1 << 40, model: "tiny".into(), unit, attempt: 1 }
@@ -34,8 +34,19 @@ pub fn delivery(iteration: u32) -> Delivery {
 
 pub fn material() -> RunMaterial {
     let model = ModelSpec {
+        endpoint: Some("http://h:8000/v1".to_owned()),
+        key: Some("KEY".to_owned()),
+        key_env: Some("KEY".to_owned()),
+        key_file: Some("/keys/house".into()),
+        iterations: Some(3),
+        task_iterations: [("T-*".to_owned(), 2)].into(),
         sampling: Sampling { temperature: Some(0.7), ..Sampling::default() },
+        send_seed: Some(false),
+        calls_per_minute: Some(60),
+        concurrency: Some(4),
+        stream: Some(false),
         skill: Some(0.1 + 0.2),
+        recorded: vec!["a.json".into()],
         ..ModelSpec::new("tiny", Connector::Simulated)
     };
     RunMaterial {
@@ -45,7 +56,7 @@ pub fn material() -> RunMaterial {
         tasks: vec![TaskUse { label: "t".into(), pack_label: "p".into() }],
         models: vec![model],
         protected: true,
-        about: None,
+        about: Some(About { pipeline: "p".into(), stage: "s".into(), model: "m".into(), number: 2 }),
     }
 }
 
