@@ -131,7 +131,7 @@ pub struct BesideCalls {
 
 /// Serves a coordinator on a bound socket until `shutdown` completes.
 ///
-/// Then nothing new is accepted, record streams take no more batches, watchers are told to ask again, and calls in progress may
+/// Then nothing new is accepted, watchers are told to ask again, and calls in progress may
 /// take up to [`SHUTDOWN_GRACE`]; after that, the remaining ones are answered with
 /// [`Unavailable`](domain::ErrorCode::Unavailable). A long poll counts as a call in progress: its server must end it.
 ///

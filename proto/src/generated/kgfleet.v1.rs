@@ -1211,7 +1211,9 @@ pub mod work_service_server {
                 "/kgfleet.v1.WorkService/DeliverRecords" => {
                     #[allow(non_camel_case_types)]
                     struct DeliverRecordsSvc<T: WorkService>(pub Arc<T>);
-                    impl<T: WorkService> tonic::server::UnaryService<super::DeliveryBatch>
+                    impl<
+                        T: WorkService,
+                    > tonic::server::UnaryService<super::DeliveryBatch>
                     for DeliverRecordsSvc<T> {
                         type Response = super::Receipts;
                         type Future = BoxFuture<
