@@ -193,15 +193,12 @@ class Fleet:
     def kgfleet(self, *arguments, check=True):
         """What a command says to an operator."""
         with self.forwarded() as port:
-            said = subprocess.run(
-                [str(KGFLEET), *arguments, "--fleet", f"https://localhost:{port}"]
-                + ["--token-file", str(self.secret("auth", "operator.token")), "--ca", str(self.secret("tls", "ca.crt"))],
-                capture_output=True,
-                text=True,
-                timeout=120,
-                check=False,
-                env=self.environment(),
-            )
+            command = [str(KGFLEET), *arguments, "--fleet", f"https://localhost:{port}"]
+            command += ["--token-file", str(self.secret("auth", "operator.token")), "--ca", str(self.secret("tls", "ca.crt"))]
+            try:
+                said = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=self.environment())
+            except subprocess.TimeoutExpired as error:
+                raise Failed(f"kgfleet {' '.join(arguments)} said nothing for {error.timeout:.0f} s") from None
         if check and said.returncode:
             raise Failed(f"kgfleet {' '.join(arguments)} ended with {said.returncode}: {said.stderr}")
         return said.stdout
@@ -249,10 +246,13 @@ class Fleet:
 
     # --- waiting ---
 
-    def until(self, what, probe, seconds):
-        """Looks until the probe holds, and gives what it said. A cluster that does not answer for a moment is asked again."""
+    def until(self, what, probe, seconds, count=None):
+        """Looks until the probe holds, and gives what it said. A cluster that does not answer for a moment is asked again.
+
+        With a count, which has an end, the seconds begin anew whenever it is higher than ever before: a slow machine is no failure.
+        """
         end = time.monotonic() + seconds
-        seen = None
+        seen, highest = None, 0
         while True:
             try:
                 seen = probe()
@@ -260,19 +260,24 @@ class Fleet:
                     return seen
             except (Failed, OSError, ValueError) as error:
                 seen = error
+            if count and count() > highest:
+                end, highest = time.monotonic() + seconds, count()
             if time.monotonic() > end:
-                raise Failed(f"after {seconds} s not: {what} (last seen: {seen})\n{self.picture()}")
+                still = f", still at {highest}" if count else ""
+                raise Failed(f"after {seconds} s not: {what} (last seen: {seen}{still})\n{self.picture()}")
             time.sleep(LOOK)
 
-    def until_finished(self, seconds, run="latest"):
-        """The run has ended by itself; its state."""
-        view = {}
+    def until_finished(self, seconds, run="latest", look=None):
+        """The run has ended by itself; its state. The seconds count from the last dialogue that ended; `look` is called with each look."""
+        view = {"scored": 0, "failed": 0}
 
         def finished():
+            if look:
+                look()
             view.update(self.status(run))
             return view["phase"] == "finished"
 
-        self.until(f"run {run} is finished", finished, seconds)
+        self.until(f"run {run} is finished", finished, seconds, count=lambda: view["scored"] + view["failed"])
         return view
 
     def picture(self):

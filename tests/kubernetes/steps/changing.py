@@ -41,7 +41,13 @@ def pool_removed(fleet):
     before = fleet.status()["scored"]
     fleet.upgrade()
     fleet.until("its server is gone", lambda: not fleet.servers("b"), 180)
-    fleet.until("the other is done", lambda: any(ended(job) == "Complete" for job in fleet.jobs("a")), 400)
+    done = {"scored": 0}
+
+    def other_done():
+        done.update(fleet.status())
+        return any(ended(job) == "Complete" for job in fleet.jobs("a"))
+
+    fleet.until("the other is done", other_done, 240, count=lambda: done["scored"])
     view = fleet.status()
     expect(view["scored"] >= before and view["failed"] == 0, f"{view['scored']} after {before}, {view['failed']} failed")
     return f"b is gone; {view['scored']} of {view['planned']} scored, 0 failed"

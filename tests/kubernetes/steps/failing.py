@@ -14,12 +14,19 @@ def evict(fleet, pod):
 
 def working(fleet, name="a", more=5):
     """A server of the pool serves: there are so many records more."""
+    view = {"scored": 0}
     try:
-        had = fleet.status()["scored"]
+        view.update(fleet.status())
     except Failed:
         # The run is not there yet.
-        had = 0
-    fleet.until("there are records", lambda: fleet.status()["scored"] >= had + more, 240)
+        pass
+    enough = view["scored"] + more
+
+    def are_there():
+        view.update(fleet.status())
+        return view["scored"] >= enough
+
+    fleet.until("there are records", are_there, 240, count=lambda: view["scored"])
     return fleet.servers(name)
 
 

@@ -44,7 +44,7 @@ def drained_node(fleet):
     node = fleet.pods("redis")[0]["spec"]["nodeName"]
     try:
         fleet.kubectl("drain", node, "--ignore-daemonsets", "--delete-emptydir-data", "--timeout=300s")
-        view = fleet.until_finished(600)
+        view = fleet.until_finished(300)
     finally:
         fleet.kubectl("uncordon", node)
     expect(view["failed"] == 0, f"{view['failed']} failed")
@@ -72,7 +72,7 @@ def lost_node(fleet):
         left = seconds(made) - seconds(noticed)
         # The chart says 30; Kubernetes by itself waits for 300.
         expect(left < 200, f"another Redis was made {left} s after the node was not ready any more")
-        view = fleet.until_finished(1200)
+        view = fleet.until_finished(600)
         done = view["scored"]
         expect(view["failed"] == 0 and done == view["planned"], f"{view['failed']} failed, {done} of {view['planned']} scored")
     finally:
@@ -111,6 +111,6 @@ def killed_one_after_the_other(fleet):
         fleet.delete("pods", victim, gracePeriodSeconds=0)
         fleet.until(f"another {component} is ready", lambda: victim not in running_on(fleet, component) and fleet.ready(component), 240)
         working(fleet)
-    view = fleet.until_finished(600)
+    view = fleet.until_finished(300)
     expect(view["failed"] == 0 and view["scored"] == view["planned"], f"{view['scored']} of {view['planned']}, {view['failed']} failed")
     return f"{view['scored']} of {view['planned']} scored, 0 failed"

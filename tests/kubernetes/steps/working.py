@@ -81,14 +81,12 @@ def pools_of_the_paper(fleet):
     fleet.install(pools(*specs, run={"config": config, "format": "toml"}))
     most = 0
 
-    def finished():
+    def look():
         nonlocal most
         most = max(most, gpus_in_use(fleet))
-        return fleet.status()["phase"] == "finished"
 
-    fleet.until("the run is finished", finished, 1500)
+    view = fleet.until_finished(400, look=look)
     fleet.until("no server is left", lambda: not fleet.servers(), 180)
-    view = fleet.status()
     count = all_complete(fleet)
     expect(most <= 16 and view["failed"] == 0, f"{most} GPUs in use at once, {view['failed']} failed")
     return f"{len(specs)} pools, {count} Jobs, {view['scored']} of {view['planned']} scored, at most {most} GPUs at once"
