@@ -33,7 +33,7 @@ def upgraded(fleet):
 @step
 def pool_removed(fleet):
     """A pool that is taken out of the values while it serves: its servers drain and go, its records stay, and the others go on."""
-    config = benchmark("fewer", ["org/a", "org/b"], 60)
+    config = benchmark("fewer", ["org/a", "org/b"], 200)
     fleet.install(pools(pool("a", sim={"PROFILE": "l40s"}), pool("b", sim={"PROFILE": "l40s"}), run={"config": config, "format": "toml"}))
     working(fleet)
     fleet.until("both serve", lambda: len(fleet.servers()) == 2, 120)
@@ -41,6 +41,8 @@ def pool_removed(fleet):
     before = fleet.status()["scored"]
     fleet.upgrade()
     fleet.until("its server is gone", lambda: not fleet.servers("b"), 180)
+    models = {each["model"]: each for each in fleet.status()["models"]}
+    expect(models["org/b"]["scored"] < models["org/b"]["planned"], "the removed pool had nothing left to do, so nothing was tried")
     done = {"scored": 0}
 
     def other_done():
@@ -49,7 +51,9 @@ def pool_removed(fleet):
 
     fleet.until("the other is done", other_done, 240, count=lambda: done["scored"])
     view = fleet.status()
-    expect(view["scored"] >= before and view["failed"] == 0, f"{view['scored']} after {before}, {view['failed']} failed")
+    kept, mine = view["scored"] >= before, next(each for each in view["models"] if each["model"] == "org/a")
+    expect(kept and view["failed"] == 0, f"{view['scored']} after {before}, {view['failed']} failed")
+    expect(mine["scored"] == mine["planned"], f"{mine['scored']} of {mine['planned']} of the other scored")
     return f"b is gone; {view['scored']} of {view['planned']} scored, 0 failed"
 
 
