@@ -1,11 +1,14 @@
-"""Answers pods that ask for Services by name, as a cluster's DNS does, from what the API has at that moment.
+"""Answers pods that ask for Services by name, as a cluster's DNS does, from what the API tells of them.
 
     dns.py ADDRESS API TOKEN
 """
 
+import http.client
 import socket
 import struct
 import sys
+import threading
+import time
 
 import api as kubernetes
 
@@ -16,22 +19,64 @@ KEPT = 1
 ADDRESS_RECORD = 1
 NO_SUCH_NAME = 3
 QUESTION_BYTES_MAX = 512
+# Seconds after which a watch is begun anew.
+WATCH = 300
+# The label of a slice that names its Service.
+OF = "kubernetes.io/service-name"
 
 
-def addresses(api, name):
+class Followed:
+    """Objects of one kind as a watch tells of them: a busy API would answer later than those who ask for names wait."""
+
+    def __init__(self, api, path):
+        self.api = api
+        self.path = path
+        self.items = {}
+        self.are_known = threading.Event()
+        threading.Thread(target=self.follow, daemon=True).start()
+
+    def follow(self):
+        version = None
+        while True:
+            try:
+                if version is None:
+                    listed = self.api.get(self.path)
+                    version = listed["metadata"]["resourceVersion"]
+                    self.items = {key(each): each for each in listed["items"]}
+                    self.are_known.set()
+                for kind, item in self.api.watch(self.path, version, WATCH):
+                    if kind == "ERROR":
+                        # The version is too old, mostly.
+                        version = None
+                        break
+                    version = item["metadata"]["resourceVersion"]
+                    # Replaced, not changed: somebody may be reading it.
+                    rest = {each: there for each, there in self.items.items() if each != key(item)}
+                    self.items = rest if kind == "DELETED" else {**rest, key(item): item}
+            except (kubernetes.Refused, OSError, http.client.HTTPException, ValueError) as error:
+                print(f"{self.path}: {error}", flush=True)
+                version = None
+                time.sleep(1)
+
+
+def key(item):
+    return item["metadata"]["namespace"], item["metadata"]["name"]
+
+
+def addresses(services, slices, name):
     """The addresses of `SERVICE.NAMESPACE.svc.cluster.local`, or of a pod with a name of its own below it; None where there are none."""
     labels = name.rstrip(".").lower().split(".")
     if labels[-3:] != DOMAIN or len(labels) not in (5, 6):
         return None
     *host, service, namespace = labels[:-3]
-    there = api.find(f"/api/v1/namespaces/{namespace}/services/{service}")
+    there = services.items.get((namespace, service))
     if not there:
         return None
     spec = there["spec"]
     if spec.get("clusterIP") != "None":
         return [spec["clusterIP"]]
-    slices = api.list(f"/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices?labelSelector=kubernetes.io/service-name={service}")
-    ends = [end for each in slices for end in each.get("endpoints") or []]
+    ours = [each for (place, _), each in slices.items.items() if place == namespace and each["metadata"].get("labels", {}).get(OF) == service]
+    ends = [end for each in ours for end in each.get("endpoints") or []]
     ready = [end for end in ends if spec.get("publishNotReadyAddresses") or end.get("conditions", {}).get("ready") is not False]
     named = [end for end in ready if not host or end.get("hostname") == host[0]]
     return [address for end in named for address in end["addresses"]] or None
@@ -46,9 +91,9 @@ def question(message):
     return ".".join(labels), struct.unpack(">H", message[at + 1 : at + 3])[0], at + 5
 
 
-def answer(api, message):
+def answer(services, slices, message):
     name, kind, end = question(message)
-    found = addresses(api, name)
+    found = addresses(services, slices, name)
     records = [socket.inet_aton(each) for each in found or [] if kind == ADDRESS_RECORD]
     # An answer with authority that offers no recursion; its records point to the question's name.
     head = message[:2] + struct.pack(">HHHHH", 0x8500 | (0 if found else NO_SUCH_NAME), 1, len(records), 0, 0)
@@ -59,13 +104,17 @@ def answer(api, message):
 def main():
     address, place, token = sys.argv[1:]
     api = kubernetes.Api(place, token)
+    services, slices = Followed(api, "/api/v1/services"), Followed(api, "/apis/discovery.k8s.io/v1/endpointslices")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listening:
         listening.bind((address, PORT))
+        # Who asks before is answered then, or asks again.
+        services.are_known.wait()
+        slices.are_known.wait()
         while True:
             message, asker = listening.recvfrom(QUESTION_BYTES_MAX)
             try:
-                listening.sendto(answer(api, message), asker)
-            except (OSError, IndexError, ValueError, kubernetes.Refused) as error:
+                listening.sendto(answer(services, slices, message), asker)
+            except (OSError, IndexError, ValueError) as error:
                 print(f"{asker}: {error}", flush=True)
 
 
