@@ -62,7 +62,7 @@ def evicted(fleet):
 def part_evicted(fleet):
     """A part of a server over two nodes is evicted: the whole Job fails at once, and another one is started and ends the run."""
     gang = {"requestGPU": 8, "multiNodeSize": 2, "vllmConfig": {"tensorParallelSize": 8, "pipelineParallelSize": 2}}
-    fleet.install(pools(pool("a", **gang, sim={"PROFILE": "l40s"}), run={"config": benchmark("part", ["org/a"], 60), "format": "toml"}))
+    fleet.install(pools(pool("a", **gang, sim={"PROFILE": "l40s"}), run={"config": benchmark("part", ["org/a"], 200), "format": "toml"}))
     fleet.until("both parts have nodes", lambda: placed(fleet, "a", 2), 120)
     parts = working(fleet)
     second = next(pod for pod in parts if pod["metadata"]["labels"]["batch.kubernetes.io/job-completion-index"] == "1")
@@ -70,7 +70,9 @@ def part_evicted(fleet):
     state = fleet.until("its Job has failed", lambda: next((ended(job) for job in fleet.jobs("a") if ended(job)), None), 240)
     expect(state == "Failed: PodFailurePolicy", state)
     view = fleet.until_finished(420)
+    fleet.until("the last Job is complete", lambda: ended(fleet.jobs("a")[-1]) == "Complete", 120)
     names = {job["metadata"]["name"]: ended(job) for job in fleet.jobs("a")}
+    expect(len(names) > 1 and not view["failed"], f"{names}, {view['failed']} failed")
     return f"{names}, {view['scored']} of {view['planned']} scored"
 
 
