@@ -115,7 +115,7 @@ class Fleet:
         self.api.delete(f"/api/v1/namespaces/{self.namespace}")
         for each in self.pods():
             self.delete("pods", each["metadata"]["name"], gracePeriodSeconds=0)
-        self.until("the namespace is gone", lambda: self.api.find(f"/api/v1/namespaces/{self.namespace}") is None, 120)
+        self.until("the namespace is gone", lambda: self.api.find(f"/api/v1/namespaces/{self.namespace}") is None, 600)
         self.cluster.free_volumes()
 
     # --- what there is ---
