@@ -9,7 +9,7 @@ use results::RunManifest;
 use service_kit::telemetry::refused;
 
 use crate::access::{Access, redact};
-use crate::audit::{AuditError, Deed};
+use crate::audit::{AuditError, Deed, LOOK};
 use crate::errors::{Result, internal};
 
 impl Access {
@@ -33,7 +33,7 @@ impl Access {
     /// # Errors
     /// It cannot be noted, and they must not be shown.
     pub(super) async fn reads(&self, about: impl Display) -> Result<()> {
-        self.does("read", about).await
+        self.does(LOOK, about).await
     }
 
     /// Logs an attempt at something that the caller may not do.

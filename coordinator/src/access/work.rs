@@ -11,6 +11,7 @@ use domain::exchange::{
 use domain::{InstanceId, RunId, WorkerId};
 
 use crate::access::{Access, ITEMS_PER_REPORT_MAX};
+use crate::audit::LOOK;
 use crate::errors::invalid;
 
 #[async_trait::async_trait]
@@ -54,7 +55,7 @@ impl WorkExchange for Access {
             self.reads(about).await?;
         } else {
             // A disk of the coordinator that is full does not stop the fleet.
-            tracing::info!(who = self.caller.name(), about, "read");
+            tracing::debug!(who = self.caller.name(), about, "{LOOK}");
         }
         self.parts.packs.sealed(hash).await
     }
