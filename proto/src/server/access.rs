@@ -14,11 +14,14 @@ pub(super) const CONDUCT: &[CallerRole] = &[Conductor];
 pub(super) const STEER: &[CallerRole] = &[Operator];
 const WORK: &[CallerRole] = &[Worker];
 
+/// The call that stores records.
+pub(super) const RECORDS: &str = "/kgfleet.v1.WorkService/DeliverRecords";
+
 /// Every call of gRPC, with who may make it, and the most bytes that its message has. A call without a row is not served. The routes of the API are in [`routes`](super::api::routes).
 const TABLE: &[(&str, &[CallerRole], usize)] = &[
     ("/kgfleet.v1.WorkService/Register", WORK, REGISTRATION_BYTES),
     ("/kgfleet.v1.WorkService/Exchange", WORK, REPORT_BYTES),
-    ("/kgfleet.v1.WorkService/DeliverRecords", WORK, MESSAGE_BYTES),
+    (RECORDS, WORK, MESSAGE_BYTES),
     ("/kgfleet.v1.WorkService/GetRunMaterial", WORK, NAMING_BYTES),
     ("/kgfleet.v1.WorkService/FetchPack", WORK, NAMING_BYTES),
     ("/kgfleet.v1.WorkService/TakeRate", WORK, NAMING_BYTES),

@@ -3,7 +3,8 @@
 //! The guard receives the message of every call as a whole before it passes it on. All calls of a connection share
 //! [`DECODE_BYTES`], all connections [`RECEIVED_BYTES`]. A message that waits longer than [`ROOM_PATIENCE`], that is longer than
 //! its call allows, or that does not arrive within [`MESSAGE_TIME`] fails its call. A gRPC message has its length in its first
-//! five bytes. Unread data stays in the HTTP/2 window, and then at the peer.
+//! five bytes. Unread data stays in the HTTP/2 window, and then at the peer. Long batches of records keep their room until they are
+//! stored, so that records that wait for the disk are bounded, too.
 //!
 //! [`DECODE_BYTES`]: crate::limits::DECODE_BYTES
 
@@ -46,7 +47,7 @@ impl Default for Received {
 const HEAD: usize = 5;
 
 /// Room for a message, of its connection and of the server.
-type Room = (Option<OwnedSemaphorePermit>, OwnedSemaphorePermit);
+pub(super) type Room = (Option<OwnedSemaphorePermit>, OwnedSemaphorePermit);
 
 impl Received {
     fn with(patience: Duration, arrival: Duration) -> Self {
@@ -80,7 +81,8 @@ impl Received {
     }
 
     /// Receives the message of a call of gRPC, of at most so many bytes, in the same way: its length stands before it. A body
-    /// that ends too early is passed on as it is.
+    /// that ends too early is passed on as it is. The room of a message of more than [`NAMING_BYTES`] comes with it, for whoever
+    /// keeps it longer.
     ///
     /// # Errors
     /// As for [`whole`](Self::whole).
@@ -89,15 +91,15 @@ impl Received {
         mut body: Body,
         limit: usize,
         connection: Option<Arc<Semaphore>>,
-    ) -> Result<Body, Problem> {
-        let mut bytes = Vec::new();
+    ) -> Result<(Body, Option<Room>), Problem> {
+        let (mut bytes, mut room) = (Vec::new(), None);
         self.read(&mut body, &mut bytes, HEAD).await?;
         if let Some([_, length @ ..]) = bytes.first_chunk::<HEAD>() {
             let length = u32::from_be_bytes(*length) as usize;
             if length > limit {
                 return Err(too_long(limit));
             }
-            let _room = self.reserved(length, connection).await?;
+            let reserved = self.reserved(length, connection).await?;
             // As much as is reserved and no more: what comes in small pieces takes no more room than in one.
             bytes.reserve_exact((HEAD + length).saturating_sub(bytes.len()));
             self.read(&mut body, &mut bytes, HEAD + length + 1).await?;
@@ -105,8 +107,9 @@ impl Received {
                 let message = "the call sends more than one message";
                 return Err(problem(StatusCode::BAD_REQUEST, ErrorCode::Invalid, message));
             }
+            room = Some(reserved).filter(|_| length > NAMING_BYTES);
         }
-        Ok(Body::from(bytes))
+        Ok((Body::from(bytes), room))
     }
 
     /// Room for so many bytes, once there is.
@@ -189,7 +192,7 @@ mod tests {
     /// A call of gRPC on a connection of its own.
     struct Upload {
         pieces: mpsc::UnboundedSender<Bytes>,
-        received: BoxFuture<'static, Result<Body, Problem>>,
+        received: BoxFuture<'static, Result<(Body, Option<Room>), Problem>>,
     }
 
     impl Upload {
@@ -287,8 +290,26 @@ mod tests {
             let Upload { pieces, received } = Upload::new(3, &Received::default());
             sent.iter().for_each(|byte| pieces.send(vec![*byte].into()).unwrap());
             drop(pieces);
-            let body = received.await.unwrap();
+            let (body, _) = received.await.unwrap();
             assert_eq!(body.collect().await.unwrap().to_bytes(), sent);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_long_message_comes_with_its_room_and_a_short_one_without() {
+        let server = Received::default();
+        let free = server.large.available_permits();
+        for (length, taken) in [(NAMING_BYTES, 0), (NAMING_BYTES + 1, NAMING_BYTES / DECODE_UNIT + 1)] {
+            let Upload { pieces, received } = {
+                let upload = Upload::new(MESSAGE_BYTES, &server);
+                upload.send(length, length);
+                upload
+            };
+            drop(pieces);
+            let (_, room) = received.await.unwrap();
+            assert_eq!(free - server.large.available_permits(), taken, "{length}");
+            drop(room);
+            assert_eq!(server.large.available_permits(), free);
         }
     }
 

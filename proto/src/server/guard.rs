@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use tonic::Status;
 
 use super::Serve;
-use super::access::{READ, needed, words};
+use super::access::{READ, RECORDS, needed, words};
 use super::budget::Received;
 use super::identity::{AUTHORIZATION, BEARER, Identities};
 use super::incoming::Peer;
@@ -123,10 +123,15 @@ pub(super) async fn guard_grpc(State(door): State<Arc<Door>>, mut request: Reque
             return Status::with_metadata(code, status.message(), status.metadata().clone()).into_http();
         }
     };
+    let is_stored = path == RECORDS;
     request.extensions_mut().insert(caller);
     let (parts, body) = request.into_parts();
     match door.received.message(body, bytes, peer.map(|peer| Arc::clone(&peer.line.room))).await {
-        Ok(body) => next.run(Request::from_parts(parts, body)).await,
+        Ok((body, room)) => {
+            // A long poll would keep it for minutes.
+            let _kept = room.filter(|_| is_stored);
+            next.run(Request::from_parts(parts, body)).await
+        }
         Err(problem) => to_status(problem.into()).into_http(),
     }
 }
