@@ -124,8 +124,10 @@ impl AuditLog {
         let Some(audit) = &self.0 else { return Ok(()) };
         let writes = Arc::clone(audit);
         let appended = tokio::task::spawn_blocking(move || {
+            // It is logged before: a log that nobody reads on holds up only whom it is about.
+            let line = deed.bounded().line();
             let _alone = writes.appending.lock().unwrap_or_else(PoisonError::into_inner);
-            append(&writes.folder, deed.bounded().line(), FILE_BYTES_MAX)
+            append(&writes.folder, line, FILE_BYTES_MAX)
         });
         appended.await.unwrap_or_else(|panicked| Err(panicked.into())).map_err(|error| {
             tracing::error!(%error, "the audit log cannot be written");

@@ -242,17 +242,13 @@ fn read_log(run: &Run, log: &Path) -> Result<()> {
     let mut position = run.read_to.lock().unwrap_or_else(PoisonError::into_inner);
     let reader = LogReader::<Summary>::from(log, run.cipher.as_ref(), *position);
     let mut reader = reader.map_err(internal)?;
-    let mut records: Vec<(EntryLocation, Box<Summary>)> = Vec::new();
-    let take_in = |records: &mut Vec<(EntryLocation, Box<Summary>)>| {
-        run.fold(records.iter().map(|(location, summary)| (*location, &**summary)), None, |_, _, _| {});
-        records.clear();
-    };
+    let mut records = Vec::new();
     for item in reader.by_ref() {
         match item.map_err(internal)? {
             LogItem::Record { location, record } => {
                 records.push((location, record));
                 if records.len() >= RECORDS_AT_ONCE {
-                    take_in(&mut records);
+                    run.fold(records.drain(..), None, |_, _, _| {});
                 }
             }
             LogItem::Event { location, json } => match serde_json::from_str(&json) {
@@ -267,7 +263,7 @@ fn read_log(run: &Run, log: &Path) -> Result<()> {
             }
         }
     }
-    take_in(&mut records);
+    run.fold(records, None, |_, _, _| {});
     *position = Some(reader.position());
     Ok(())
 }

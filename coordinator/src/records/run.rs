@@ -1,6 +1,6 @@
 //! A loaded run: its plan, which never changes, and its state.
 
-use std::borrow::Cow;
+use std::borrow::{Borrow, Cow};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -415,15 +415,16 @@ impl Run {
 
     /// Adds durable records, and passes those that count now to `counted`. `now` is given if they contribute to the rate; records
     /// already in the log do not.
-    pub(crate) fn fold<'a>(
+    pub(crate) fn fold(
         &self,
-        records: impl IntoIterator<Item = (EntryLocation, &'a Summary)>,
+        records: impl IntoIterator<Item = (EntryLocation, impl Borrow<Summary>)>,
         now: Option<Duration>,
         mut counted: impl FnMut(Slot, DialogueRow, &Summary),
     ) {
         let mut guard = self.lock_table();
         let table = &mut *guard;
         for (location, summary) in records {
+            let summary = summary.borrow();
             // An invalid generation says nothing about the queue; the record itself counts as for every reader.
             let generation = Some(summary.attempt.generation).filter(|given| *given <= GENERATION_MAX);
             table.aggregate.note_generation(generation.unwrap_or_default());

@@ -306,7 +306,7 @@ impl<S: Select> KnowledgeGraph for Endpoint<S> {
             None => {
                 let list = self.entities()?;
                 let candidate = |(place, type_id): (u32, &str)| {
-                    let id = list.ids.get(usize::try_from(place).ok()?)?.clone();
+                    let id = list.ids.get(place as usize)?.clone();
                     Some(Candidate { id, type_id: type_id.to_owned() })
                 };
                 list.roster.draw(seed, size).into_iter().filter_map(candidate).collect()
